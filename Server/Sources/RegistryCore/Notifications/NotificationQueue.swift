@@ -8,12 +8,14 @@
 /// - A server that ceases to lead drops what it has not delivered of the leader's conditions. The next leader tells all
 ///   that stands. An old end, delivered after a new beginning, would hide it.
 /// - Bounded: ``capacity`` wait at most. What begins and finds no room is told once there is, if it still stands; what apps
-///   are refused by takes the room of what they are not.
+///   are refused by takes the room of what they are not. An end and the beginning that waits beside it cancel each other,
+///   unless apps were refused.
 package struct NotificationQueue: Sendable {
   /// How many wait at most.
   static let capacity = 1000
-  /// How many one delivery has at most.
+  /// How many one delivery has at most, and how many bytes of text: many servers take no larger body than a megabyte.
   static let mostAtOnce = 100
+  static let mostBytes = 256 << 10
   /// How often a change is tried: for some nine hours.
   package static let mostTries = 60
   /// Milliseconds between the first two tries; doubled each time, up to ``longestPause``.
@@ -32,6 +34,10 @@ package struct NotificationQueue: Sendable {
   private var left: Set<ConditionChange> = []
   /// What was told, or waits to be, as begun and not over, by its identity.
   private var open: [String: Condition] = [:]
+  /// Of those, the ones that the receiver may have heard of.
+  private var heard: Set<String> = []
+  /// How many are delivered at a time: fewer after a delivery that was too large.
+  private var batch = mostAtOnce
   /// How many were given up, for want of room or after all tries.
   package private(set) var lost = 0
 
@@ -51,6 +57,8 @@ package struct NotificationQueue: Sendable {
     for (identity, condition) in open.sorted(by: { $0.key < $1.key }) where current[identity] == nil
     {
       open[identity] = nil
+      let isHeard = heard.remove(identity) != nil
+      if !isHeard, !condition.isRefusing, withdraw(identity) { continue }
       if !makeRoom() {
         waiting.remove(at: underWay)
         lost += 1
@@ -58,6 +66,10 @@ package struct NotificationQueue: Sendable {
       waiting.append((ConditionChange(.over, condition, at: now), tries: 0))
     }
     for (identity, condition) in current.sorted(by: { $0.key < $1.key }) {
+      if open[identity] == nil, let end = withdrawEnd(of: identity) {
+        open[identity] = end
+        heard.insert(identity)
+      }
       let isTold = open[identity].map { $0.isRefusing || !condition.isRefusing } ?? false
       let hasRoom = waiting.count < Self.capacity
       // Without room it is as if it had not been seen: the next look finds it again.
@@ -70,10 +82,31 @@ package struct NotificationQueue: Sendable {
   /// Forgets what was told, without telling that it is over, and what waits: another server tells it from now on.
   package mutating func forget(where isTheirs: (Condition) -> Bool) {
     open = open.filter { !isTheirs($0.value) }
+    heard.formIntersection(open.keys)
     let delivering = waiting.prefix(underWay)
     left.formUnion(delivering.map(\.change).filter { isTheirs($0.condition) })
     waiting =
       Array(delivering) + waiting.dropFirst(underWay).filter { !isTheirs($0.change.condition) }
+  }
+
+  /// Takes back what waits of a condition that nobody heard of; not if apps were refused by it.
+  private mutating func withdraw(_ identity: String) -> Bool {
+    let own = waiting.indices.dropFirst(underWay).filter {
+      waiting[$0].change.condition.identity == identity
+    }
+    guard !own.contains(where: { waiting[$0].change.condition.isRefusing }) else { return false }
+    for index in own.reversed() { waiting.remove(at: index) }
+    return true
+  }
+
+  /// Takes back that something is over, if nobody heard that: then it goes on.
+  private mutating func withdrawEnd(of identity: String) -> Condition? {
+    let end = waiting.indices.dropFirst(underWay).last {
+      let (change, tries) = waiting[$0]
+      return change.phase == .over && tries == 0 && !change.condition.isRefusing
+        && change.condition.identity == identity
+    }
+    return end.map { waiting.remove(at: $0).change.condition }
   }
 
   /// Has room for one more; puts off the newest beginning by which no apps are refused, if need be.
@@ -91,22 +124,50 @@ package struct NotificationQueue: Sendable {
     return true
   }
 
+  /// Takes back what another server tells.
+  private mutating func withdrawLeft() {
+    let tried = waiting.prefix(underWay).filter { !left.contains($0.change) }
+    waiting.replaceSubrange(..<underWay, with: tried)
+  }
+
   /// What is to be delivered now; empty if nothing is, or a delivery is under way. Otherwise
   /// ``finished(isDelivered:retryAfter:ticks:)`` says how it went.
   package mutating func take(ticks: Int64) -> [ConditionChange] {
     guard underWay == 0, due <= ticks, !waiting.isEmpty else { return [] }
-    underWay = min(waiting.count, Self.mostAtOnce)
-    for index in 0..<underWay { waiting[index].tries += 1 }
+    var bytes = 0
+    underWay =
+      waiting.prefix(batch).firstIndex {
+        bytes += $0.change.condition.message.utf8.count
+        return bytes > Self.mostBytes
+      } ?? min(waiting.count, batch)
+    underWay = max(1, underWay)
+    for index in 0..<underWay {
+      waiting[index].tries += 1
+      heard.insert(waiting[index].change.condition.identity)
+    }
+    heard.formIntersection(open.keys)
     return waiting.prefix(underWay).map(\.change)
   }
 
   /// What was taken is delivered, or could not be.
   ///
-  /// - Parameter retryAfter: seconds that the receiver wants to be left alone for.
-  package mutating func finished(isDelivered: Bool, retryAfter: Int64? = nil, ticks: Int64) {
+  /// - Parameters:
+  ///   - isTooLarge: whether the receiver takes less at a time.
+  ///   - retryAfter: seconds that the receiver wants to be left alone for.
+  package mutating func finished(
+    isDelivered: Bool, isTooLarge: Bool = false, retryAfter: Int64? = nil, ticks: Int64
+  ) {
     if isDelivered {
       waiting.removeFirst(underWay)
       (failures, due) = (0, .min)
+      batch = min(Self.mostAtOnce, batch * 2)
+    } else if isTooLarge, underWay > 1 {
+      batch = underWay / 2
+      withdrawLeft()
+    } else if isTooLarge {
+      // It will never be smaller, and keeps all others waiting.
+      lost += left.isEmpty ? 1 : 0
+      waiting.removeFirst()
     } else {
       failures += 1
       // Whatever a receiver asks for: no number that it thinks of ends this process.

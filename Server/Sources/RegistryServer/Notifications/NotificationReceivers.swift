@@ -15,8 +15,9 @@ protocol NotificationReceiver: Sendable {
 /// What came of a delivery.
 enum DeliveryOutcome: Sendable, Equatable {
   case delivered
-  /// Not delivered, and why. `retryAfter`: seconds that the receiver wants to be left alone for.
-  case failed(reason: String, retryAfter: Int64? = nil)
+  /// Not delivered, and why. `retryAfter`: seconds that the receiver wants to be left alone for. `isTooLarge`: it would
+  /// take less at a time.
+  case failed(reason: String, retryAfter: Int64? = nil, isTooLarge: Bool = false)
 }
 
 /// `notify.webhook`: a POST of the message, over https, or in clear text to this machine.
@@ -72,7 +73,8 @@ struct WebhookReceiver: NotificationReceiver {
         guard !(200..<300).contains(answer.status) else { return .delivered }
         outcome = .failed(
           reason: "it answered \(answer.status)",
-          retryAfter: answer.retryAfter.flatMap { RetryAfter.seconds($0, at: now) })
+          retryAfter: answer.retryAfter.flatMap { RetryAfter.seconds($0, at: now) },
+          isTooLarge: answer.status == 413)
       } catch {
         return .failed(reason: "\(error)")
       }

@@ -82,8 +82,9 @@ actor Notifier {
       metrics.service.notified(name, .delivered, waiting: lines[index].queue.count)
       if lines[index].isFailing { log.event(.info, "notifications_delivered", ["receiver": name]) }
       lines[index].isFailing = false
-    case .failed(let reason, let retryAfter):
-      lines[index].queue.finished(isDelivered: false, retryAfter: retryAfter, ticks: ticks())
+    case .failed(let reason, let retryAfter, let isTooLarge):
+      lines[index].queue.finished(
+        isDelivered: false, isTooLarge: isTooLarge, retryAfter: retryAfter, ticks: ticks())
       metrics.service.notified(name, .failed, waiting: lines[index].queue.count)
       if !lines[index].isFailing {
         log.event(

@@ -44,7 +44,7 @@ import Testing
   @Test("delivers in order, a burst at once, and one delivery at a time")
   func order() {
     var queue = NotificationQueue()
-    queue.observe([Self.condition("b"), Self.condition("a")], at: 1)
+    queue.observe([Self.condition("b"), Self.condition("a", isRefusing: true)], at: 1)
     queue.observe([Self.condition("b")], at: 2)
     let first = queue.take(ticks: 0)
     #expect(
@@ -154,6 +154,50 @@ import Testing
     while queue.count > 0 { told += Self.deliver(&queue) }
     #expect(told.count == 900 && told.last == "begun new" && !told.contains("begun 10999"))
     #expect(queue.lost == 0)
+  }
+
+  @Test("tells nothing that came and went while the receiver was away, but what it heard of")
+  func flapping() {
+    var queue = NotificationQueue()
+    let critical = Self.condition("held", isRefusing: true)
+    queue.observe([critical, Self.condition("known")], at: 1)
+    #expect(queue.take(ticks: 0).count == 2)
+    queue.finished(isDelivered: false, ticks: 0)
+    for second in 2...5001 as ClosedRange<Int64> {
+      let isThere = second % 2 == 0
+      queue.observe(
+        [critical] + (isThere ? [Self.condition("flap")] : [Self.condition("known")]), at: second)
+      #expect(queue.count <= 4)
+    }
+    #expect(Self.deliver(&queue, ticks: 1000) == ["begun held", "begun known"])
+    queue.observe([critical], at: 5002)
+    #expect(Self.deliver(&queue, ticks: 1000) == ["over known"])
+    #expect(queue.count == 0 && queue.lost == 0)
+  }
+
+  @Test(
+    "is told in smaller parts to whoever takes no large ones, and what is too large alone is given up"
+  )
+  func parts() {
+    var queue = NotificationQueue()
+    var large = (10..<50).map { Self.condition("\($0)") }
+    for index in large.indices { large[index].message = String(repeating: "m", count: 20_000) }
+    queue.observe(large, at: 1)
+    // By its bytes.
+    #expect(queue.take(ticks: 0).count == 13)
+    queue.finished(isDelivered: false, isTooLarge: true, ticks: 0)
+    #expect(queue.take(ticks: 0).count == 6)
+    queue.finished(isDelivered: true, ticks: 0)
+    var counts: [Int] = []
+    for _ in 0..<3 {
+      counts.append(queue.take(ticks: 0).count)
+      queue.finished(isDelivered: false, isTooLarge: true, ticks: 0)
+    }
+    #expect(counts == [12, 6, 3])
+    _ = queue.take(ticks: 0)
+    #expect(queue.lost == 0)
+    queue.finished(isDelivered: false, isTooLarge: true, ticks: 0)
+    #expect(queue.count == 33 && queue.lost == 1)
   }
 
   @Test("drops the oldest if all that waits refuses apps and something is over, and says how many")

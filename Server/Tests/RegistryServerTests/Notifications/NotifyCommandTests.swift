@@ -57,7 +57,7 @@ import Testing
     let receiver = CommandReceiver(try Self.program(script, in: directory))
     #expect(await receiver.deliver(Self.message(), at: 3) == .failed(reason: reason))
     let missing = CommandReceiver([directory.path("missing")])
-    guard case .failed(let reason, nil) = await missing.deliver(Self.message(), at: 3) else {
+    guard case .failed(let reason, nil, false) = await missing.deliver(Self.message(), at: 3) else {
       Issue.record("a program that is not there was told")
       return
     }
@@ -69,7 +69,8 @@ import Testing
     let directory = try TemporaryDirectory()
     let receiver = CommandReceiver(
       try Self.program("sleep 300 & echo $! >pid; wait", in: directory), timeout: 5000)
-    guard case .failed(let reason, nil) = await receiver.deliver(Self.message(), at: 3) else {
+    guard case .failed(let reason, nil, false) = await receiver.deliver(Self.message(), at: 3)
+    else {
       Issue.record("a program that hangs was told")
       return
     }
