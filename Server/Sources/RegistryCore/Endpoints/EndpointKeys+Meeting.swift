@@ -111,13 +111,13 @@ extension EndpointKeys {
   }
 
   /// Whether a chain is under a known CA of this endpoint, or under a named one. A leaf that is its own
-  /// anchor has no CA.
+  /// anchor has no CA, and is none of theirs beside keys that have.
   private func isKnown(_ chain: SeenChain, _ context: DecisionContext) -> Bool {
     let behind = chain.authorities
-    if behind.isEmpty
-      || chain.path.dropFirst().contains(where: { context.issuers.contains($0.pin) })
-    {
-      return true
+    if chain.path.dropFirst().contains(where: { context.issuers.contains($0.pin) }) { return true }
+    if behind.isEmpty {
+      let isBesideCAs = keys.isEmpty && context.isListed && !context.listedAuthorities.isEmpty
+      return authorities.isEmpty && !isBesideCAs
     }
     if context.isListed, keys.isEmpty || authorities.isEmpty {
       // A wildcard has the CAs of the hosts that were left to it, and no key.

@@ -4,6 +4,8 @@
 ///   them.
 /// - They rise if the last two windows had more than ``least``, and more than ``factor`` times what two windows of the
 ///   day before had on average. They are over once it is half of that: between the two they neither begin nor end.
+/// - A window counts as usual up to what would be a rise then: a burst, of a stranger's replays or of real refusals, must
+///   not make the next one usual.
 /// - It begins with what was reported in the day before. Otherwise a fleet that always reports a few would seem to rise
 ///   after each start, and for most of a day no real rise would be told.
 package struct RefusalTrend: Sendable {
@@ -18,6 +20,8 @@ package struct RefusalTrend: Sendable {
 
   /// By the window's number: its time divided by ``window``.
   private var counts: [Int64: Int] = [:]
+  /// The same, as far as it counts as usual.
+  private var usuals: [Int64: Int] = [:]
   /// Since when they rise, in Unix seconds; `nil` if they do not.
   package private(set) var risingSince: Int64?
 
@@ -28,7 +32,7 @@ package struct RefusalTrend: Sendable {
   package mutating func begin(after reports: Int, at now: Int64) {
     let current = now / Self.window
     for window in (current - Int64(Self.usual))..<(current - 1) {
-      counts[window, default: 0] += reports / Self.usual
+      usuals[window, default: 0] += reports / Self.usual
     }
   }
 
@@ -36,10 +40,13 @@ package struct RefusalTrend: Sendable {
   package mutating func count(_ reports: Int, at now: Int64) {
     let current = now / Self.window
     // A clock that went back keeps counting in the window that it is in.
-    counts = counts.filter { (current - Int64(Self.usual)...current).contains($0.key) }
+    let day = current - Int64(Self.usual)...current
+    counts = counts.filter { day.contains($0.key) }
+    usuals = usuals.filter { day.contains($0.key) }
     counts[current, default: 0] += reports
-    let before = counts.filter { $0.key < current - 1 }.values.reduce(0, +)
+    let before = usuals.filter { $0.key < current - 1 }.values.reduce(0, +)
     let limit = max(Self.least, Self.factor * 2 * before / Self.usual)
+    usuals[current] = min(counts[current, default: 0], limit)
     let recent = recent(at: now)
     if recent > limit {
       risingSince = risingSince ?? now

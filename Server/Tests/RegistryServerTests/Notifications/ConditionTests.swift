@@ -104,6 +104,20 @@ import Testing
     #expect(rises([30, 30, 200], after: 96 * 30) == [false, false, true])
   }
 
+  @Test("a burst makes no other one usual, and what goes on for a day does")
+  func burst() {
+    var trend = RefusalTrend()
+    trend.count(12_000, at: 0)
+    #expect(trend.risingSince == 0)
+    trend.count(0, at: 2700)
+    #expect(trend.risingSince == nil)
+    trend.count(30, at: 3600)
+    #expect(trend.risingSince == 3600)
+    var usual = RefusalTrend()
+    for window in 0..<200 as Range<Int64> { usual.count(15, at: window * 900) }
+    #expect(usual.risingSince == nil)
+  }
+
   @Test("every kind has a name of its own")
   func names() {
     #expect(Set(Condition.Kind.all.map(\.name)).count == Condition.Kind.all.count)

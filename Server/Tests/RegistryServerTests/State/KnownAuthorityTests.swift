@@ -52,6 +52,17 @@ import Testing
     #expect(endpointKeys.keys.map(\.pin) == [pin(1), pin(3)])
   }
 
+  @Test("is none where a certificate is an anchor itself: beside keys under a CA it waits")
+  func otherAnchor() {
+    var endpointKeys = EndpointKeys()
+    let isFirstHeld = Self.isHeld(&endpointKeys, 1, under: 100, at: 0)
+    #expect(!isFirstHeld)
+    for second in 20..<23 as Range<Int64> {
+      _ = endpointKeys.enter(.accepted(pin(3)), at: second, rule: Self.rule)
+    }
+    #expect(endpointKeys.keys.map(\.pin) == [pin(1)] && endpointKeys.held[pin(3)] != nil)
+  }
+
   @Test("is still known within the grace time after it was left")
   func withinGrace() {
     var endpointKeys = Self.moved(to: 101, watched: Self.week - 7200)
