@@ -251,14 +251,11 @@ static CURLcode HOOKED(curl_easy_setopt)(CURL *easy, CURLoption option, ...) {
   va_start(arguments, option);
   void *value = va_arg(arguments, void *);
   va_end(arguments);
-  char *cleaned = option == CURLOPT_URL ? pp_redirects_set_url(easy, value) : NULL;
+  if (option == CURLOPT_URL) return pp_redirects_set_url(easy, value);
   if (option == CURLOPT_HTTPHEADER) pp_redirects_set_headers(easy, value);
   if (option == CURLOPT_HEADERDATA) pp_handle_set_listener(easy, value);
   if (option == CURLOPT_HEADERFUNCTION) pp_handle_set_header_function(easy, value);
-  // libcurl keeps a copy of the text.
-  CURLcode result = REAL(curl_easy_setopt)(easy, option, cleaned ? (void *)cleaned : value);
-  curl_free(cleaned);
-  return result;
+  return REAL(curl_easy_setopt)(easy, option, value);
 }
 
 static void HOOKED(curl_easy_cleanup)(CURL *easy) {

@@ -59,9 +59,9 @@ static char *without_password(const char *url) {
   return rest;
 }
 
-char *pp_redirects_set_url(void *easy, const char *url) {
+CURLcode pp_redirects_set_url(void *easy, const char *url) {
   struct pp_handle *h = pp_handle_of(easy);
-  if (!h) return NULL;
+  if (!h) return pp_easy_setopt(easy, CURLOPT_URL, url);
   char *last = NULL;
   bool stays = url && pp_easy_info(easy, CURLINFO_EFFECTIVE_URL, &last) == CURLE_OK && last &&
                share_origin(last, url);
@@ -69,7 +69,11 @@ char *pp_redirects_set_url(void *easy, const char *url) {
     h->is_within = false;
     h->has_crossed = true;
   }
-  return url && h->has_crossed ? without_password(url) : NULL;
+  char *cleaned = url && h->has_crossed ? without_password(url) : NULL;
+  // libcurl keeps a copy.
+  CURLcode result = pp_easy_setopt(easy, CURLOPT_URL, cleaned ? cleaned : url);
+  curl_free(cleaned);
+  return result;
 }
 
 static bool is_named(const char *line, const char *name) {

@@ -17,9 +17,9 @@ void pp_redirects_mark(struct pp_handle *handle);
 // left the first one's behind. False: out of memory.
 bool pp_redirects_use_cookies(const struct pp_handle *handle, const pp_session_options *options);
 
-// Foundation sets an option of any handle, pinned or not. Before libcurl gets it.
-// Returns the URL to set instead, to be freed by `curl_free`, or NULL.
-char *pp_redirects_set_url(void *easy, const char *url);
+// Foundation sets an option of any handle, pinned or not: the first hands it on, the other is called before libcurl
+// gets it.
+CURLcode pp_redirects_set_url(void *easy, const char *url);
 void pp_redirects_set_headers(void *easy, struct curl_slist *headers);
 
 #endif

@@ -127,6 +127,17 @@ final class ServiceHealth: Sendable {
   }
 }
 
+/// Documents that were published, and that the configuration does not have any more.
+enum LeftDocuments {
+  /// For how many seconds since it was last signed it stands as an alert. Who took it out on purpose has no other end of it.
+  static let told: Int64 = 30 * 86_400
+
+  static func message(_ file: String) -> String {
+    "\(file) was published and is not configured any more: apps that ask for it are answered 404, and refuse what their"
+      + " last list does not have; hint: name it in keys[].file until no app asks for it"
+  }
+}
+
 /// What decides whether the server is alive, started and ready, at one moment.
 struct HealthFacts: Sendable, Equatable {
   /// Files of which nothing is published yet, sorted.

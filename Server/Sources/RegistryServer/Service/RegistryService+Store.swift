@@ -251,17 +251,6 @@ enum DifferingTerms {
   }
 }
 
-/// Documents that were published, and that the configuration does not have any more.
-enum LeftDocuments {
-  /// For how many seconds since it was last signed it stands as an alert. Who took it out on purpose has no other end of it.
-  static let told: Int64 = 30 * 86_400
-
-  static func message(_ file: String) -> String {
-    "\(file) was published and is not configured any more: apps that ask for it are answered 404, and refuse what their"
-      + " last list does not have; hint: name it in keys[].file until no app asks for it"
-  }
-}
-
 /// Why the server does not start.
 public enum RegistryServiceError: Error, Sendable {
   /// The signing key.
