@@ -117,7 +117,9 @@ extension EndpointKeys {
     if chain.path.dropFirst().contains(where: { context.issuers.contains($0.pin) }) { return true }
     if behind.isEmpty {
       let isBesideCAs = keys.isEmpty && context.isListed && !context.listedAuthorities.isEmpty
-      return authorities.isEmpty && !isBesideCAs
+      // Of keys that only a copy lists nobody knows whether they have one.
+      let isUnderOne = authorities.keys.contains { $0 != DocumentState.unknownAuthority }
+      return !isUnderOne && !isBesideCAs
     }
     if context.isListed, keys.isEmpty || authorities.isEmpty {
       // A wildcard has the CAs of the hosts that were left to it, and no key.

@@ -202,6 +202,18 @@ final class VantageMetrics: Sendable {
 
   private let silent = Locked<[String: Silence]>([:])
 
+  /// A vantage point that answers, and has seen none of the endpoints since then that this server saw.
+  private struct Blindness: Sendable {
+    let since: Int64
+    var probes = 0
+  }
+
+  private let blind = Locked<[String: Blindness]>([:])
+
+  /// From when on it is as good as silent: so many probes, in so many seconds. One endpoint that cannot be seen from there
+  /// says nothing of the others.
+  private static let (blindProbes, blindSeconds): (Int, Int64) = (3, 300)
+
   var all: [any ExposedMetric] { [up, failures] }
 
   /// The vantage points that do not answer.
@@ -214,6 +226,7 @@ final class VantageMetrics: Sendable {
     failures.keep(
       only: ([ProbeObservation.direct] + vantages).flatMap { name in causes.map { [name, $0] } })
     silent.withLock { $0 = $0.filter { vantages.contains($0.key) } }
+    blind.withLock { $0 = $0.filter { vantages.contains($0.key) } }
   }
 
   /// Enters a probe.
@@ -221,15 +234,23 @@ final class VantageMetrics: Sendable {
   /// - Returns: the vantage points of which something else is known now.
   func probed(_ probe: ProbeResult, at now: Int64) -> [Change] {
     var changes: [Change] = []
+    let isSeenFromHere = probe.observations.contains {
+      $0.vantage == ProbeObservation.direct && $0.outcome.hasProved
+    }
     for observation in probe.observations {
       if let cause = observation.failureCause {
         failures.cell(observation.vantage, cause.rawValue).increment()
       }
       // A question of its own for each kind of key would have one kind unsay what another one said.
       guard observation.vantage != ProbeObservation.direct, observation.keyType.isEmpty,
-        let reason = observation.silence
+        var reason = observation.silence
       else {
         continue
+      }
+      if reason == .answers,
+        let text = blindness(of: observation, isSeenFromHere: isSeenFromHere, at: now)
+      {
+        reason = .silent(text)
       }
       up.cell(observation.vantage).set(reason == .answers ? 1 : 0)
       let isNew = silent.withLock { silent in
@@ -241,6 +262,26 @@ final class VantageMetrics: Sendable {
       changes.append(Change(vantage: observation.vantage, reason: reason.text))
     }
     return changes
+  }
+
+  /// Why a point that answers is no use: nothing of what this server sees is seen from there.
+  private func blindness(
+    of observation: ProbeObservation, isSeenFromHere: Bool, at now: Int64
+  ) -> String? {
+    guard case .unreachable(let reason) = observation.outcome else {
+      blind.withLock { $0[observation.vantage] = nil }
+      return nil
+    }
+    let found = blind.withLock { blind in
+      var own = blind[observation.vantage] ?? Blindness(since: now)
+      if isSeenFromHere { own.probes += 1 }
+      blind[observation.vantage] = own
+      return own
+    }
+    guard found.probes >= Self.blindProbes, now - found.since >= Self.blindSeconds else {
+      return nil
+    }
+    return "it sees none of the endpoints that this server sees: \(reason)"
   }
 
   /// - Returns: whether it is news.
@@ -256,7 +297,12 @@ final class VantageMetrics: Sendable {
   func forgetProbes() {
     up.keep(only: [])
     silent.withLock { $0 = [:] }
+    blind.withLock { $0 = [:] }
   }
+}
+
+extension ProbeObservation.Outcome {
+  fileprivate var hasProved: Bool { if case .accepted = self { true } else { false } }
 }
 
 extension ProbeObservation {

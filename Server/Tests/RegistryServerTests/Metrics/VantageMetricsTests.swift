@@ -19,10 +19,13 @@ struct VantageMetricsTests {
       cause: cause)
   }
 
-  private func probed(_ cause: ProbeFailureCause?) -> [VantageMetrics.Change] {
+  /// - Parameter here: why this server itself sees nothing; `nil` if it does.
+  private func probed(
+    _ cause: ProbeFailureCause?, here: ProbeFailureCause? = nil, after seconds: Int64 = 0
+  ) -> [VantageMetrics.Change] {
     metrics.vantages.probed(
-      ProbeResult(observations: [observation("direct", nil), observation("oslo", cause)]),
-      at: Self.now)
+      ProbeResult(observations: [observation("direct", here), observation("oslo", cause)]),
+      at: Self.now + seconds)
   }
 
   private var isUp: Double? {
@@ -54,6 +57,27 @@ struct VantageMetricsTests {
     #expect(page.samples[failures + "\"refused\"}"] == 1)
     metrics.vantages.configured([])
     #expect(try isUp == nil)
+  }
+
+  @Test(
+    "one that answers and sees nothing that this server sees is as good as silent after five minutes"
+  )
+  func blindness() throws {
+    metrics.vantages.configured(["oslo"])
+    for seconds in stride(from: Int64(0), to: 300, by: 60) {
+      #expect(probed(.refused, after: seconds).isEmpty)
+    }
+    // Another endpoint is seen from there.
+    #expect(probed(nil, after: 299).isEmpty)
+    for seconds in [300, 360, 599] as [Int64] { #expect(probed(.refused, after: seconds).isEmpty) }
+    let reason = "it sees none of the endpoints that this server sees: gone"
+    #expect(probed(.refused, after: 600) == [.init(vantage: "oslo", reason: reason)])
+    #expect(try isUp == 0)
+    #expect(probed(nil, after: 601) == [.init(vantage: "oslo", reason: nil)])
+    // Nor does this server see them: that says nothing of the point.
+    for seconds in [700, 900, 1100, 1300] as [Int64] {
+      #expect(probed(.refused, here: .refused, after: seconds).isEmpty)
+    }
   }
 
   @Test("ports of one name are told apart; what is taken out or paused leaves with all its series")
