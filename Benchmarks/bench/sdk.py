@@ -53,8 +53,15 @@ def client(shop):
                 lambda: shop.go("client", url, root, pin, *asked), "Go net/http", series, requesters)
 
         names = [("h1", urls[0]), ("h2", urls[1])]
-        yield [case(f"client-{name}-{count}", url, count, f"in-flight-{name}")
-               for name, url in names for count in (1, 10, 32, 1000)]
+        cases = [case(f"client-{name}-{count}", url, count, f"in-flight-{name}")
+                 for name, url in names for count in (1, 10, 32, 1000)]
+        # What waking a processor costs a request: the same with processors that never sleep.
+        awake = case("client-h1-1-awake", urls[0], 1)
+        awake.what += ", processors kept awake"
+        awake.ours, awake.peer = map(tools.kept_awake, (awake.ours, awake.peer))
+        for measure in awake.measures:
+            measure.ratio = None
+        yield [*cases, awake]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,17 @@ def figures(*command, **options):
     """What a program prints as name=value."""
     text = output(*command, **options).decode()
     return {name: float(value) for name, value in re.findall(r"(\w+)=(-?[\d.]+(?:e[+-]?\d+)?)(?![\d/])", text)}
+
+
+def kept_awake(run):
+    """The same while no processor sleeps: each has a loop of the idle class, which gives way to everything else."""
+    def awake():
+        with ExitStack() as loops:
+            for processor in os.sched_getaffinity(0):
+                loops.enter_context(running("chrt", "-i", "0", "taskset", "-c", str(processor), sys.executable, "-c",
+                                            "while True: pass"))
+            return run()
+    return awake
 
 
 def free_port():
