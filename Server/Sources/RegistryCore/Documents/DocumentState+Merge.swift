@@ -124,10 +124,6 @@ extension DocumentState {
 }
 
 extension DocumentState {
-  /// Stands for the CAs of a key that only a signed list speaks of: it says no CA, and a endpointKeys that knows none
-  /// would believe any. It is no CA's, and leaves with the grace time of what is seen afterwards.
-  static let unknownAuthority = SPKIPin(computed: [UInt8](repeating: 0, count: 32))
-
   /// What is said where the copy in `publish.dir` is newer than the store.
   package static let behindCopyMessage =
     "publish.dir has a newer document than the store: what that lists and denies counts, and what people decided"
@@ -223,7 +219,7 @@ extension DocumentState {
       guard !keys.isEmpty else { continue }
       let authorities =
         endpointKeys.authorities.isEmpty
-        ? [Self.unknownAuthority: copy.signed] : endpointKeys.authorities
+        ? [EndpointKeys.unknownAuthority: copy.signed] : endpointKeys.authorities
       next.keysByEndpoint[endpoint.id] = EndpointKeys(
         keys: endpointKeys.keys + keys, held: endpointKeys.candidates, authorities: authorities)
     }

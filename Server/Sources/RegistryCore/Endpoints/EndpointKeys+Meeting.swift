@@ -110,6 +110,10 @@ extension EndpointKeys {
     probe.reduce(into: Set()) { $0.formUnion($1.vantages) }.intersection(context.vantages)
   }
 
+  /// Stands for the CAs of a key that only a signed list speaks of: it says no CA, and an endpoint that knows none
+  /// would believe any. It is no CA's, and leaves with the grace time of what is seen afterwards.
+  static let unknownAuthority = SPKIPin(computed: [UInt8](repeating: 0, count: 32))
+
   /// Whether a chain is under a known CA of this endpoint, or under a named one. A leaf that is its own
   /// anchor has no CA, and is none of theirs beside keys that have.
   private func isKnown(_ chain: SeenChain, _ context: DecisionContext) -> Bool {
@@ -118,7 +122,7 @@ extension EndpointKeys {
     if behind.isEmpty {
       let isBesideCAs = keys.isEmpty && context.isListed && !context.listedAuthorities.isEmpty
       // Of keys that only a copy lists nobody knows whether they have one.
-      let isUnderOne = authorities.keys.contains { $0 != DocumentState.unknownAuthority }
+      let isUnderOne = authorities.keys.contains { $0 != Self.unknownAuthority }
       return !isUnderOne && !isBesideCAs
     }
     if context.isListed, keys.isEmpty || authorities.isEmpty {
