@@ -36,7 +36,7 @@ struct WebhookReceiver: NotificationReceiver {
   private let poster: ReportPoster
   private let wall: @Sendable () -> Int64
 
-  /// Seconds that a delivery may take.
+  /// Seconds that a request may take; a delivery is two of them while the clock is doubted.
   static let timeout = 10.0
   /// Seconds by which two times differ to a receiver that compares them.
   private static let skew: Int64 = 60
