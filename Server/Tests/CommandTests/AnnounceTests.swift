@@ -236,7 +236,7 @@ struct AnnounceTests {
     // Two hours later, all but a second of them without the registry.
     let job = stage.stage.directory.path("jobs/") + (try #require(stage.jobs.first))
     var text = try String(contentsOfFile: job, encoding: .utf8)
-    for (name, later) in [("since", 7200), ("unseen", 7199)] {
+    for (name, later) in [("since", 7200), ("seen", 7199)] {
       let member = try #require(text.firstMatch(of: try Regex("\"\(name)\":([0-9]+)")))
       let time = try #require(member.output[1].substring.flatMap { Int($0) })
       text.replaceSubrange(member.range, with: "\"\(name)\":\(time - later)")

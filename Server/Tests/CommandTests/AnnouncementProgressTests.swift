@@ -12,7 +12,7 @@ struct AnnouncementProgressTests {
     settle: Int64 = 0, listedSince: Int64? = nil, _ findings: [(Int64, Finding)]
   ) -> [Step] {
     var progress = AnnouncementProgress(
-      settle: settle, listing: listedSince.map { .init(since: $0) })
+      settle: settle, listing: listedSince.map { .init(since: $0, seen: $0) })
     return [progress.next]
       + findings.map { time, finding in
         progress.enter(finding, at: time)
@@ -83,15 +83,45 @@ struct AnnouncementProgressTests {
         .stage, .look, .pause(10), .look, .pause(1), .look, .pause(2), .look, .pause(10),
       ])
     // A moment costs a moment, and the time until apps ask again.
-    var progress = AnnouncementProgress(settle: 100, listing: .init(since: 100, unseen: 150))
+    var progress = AnnouncementProgress(
+      settle: 100, listing: .init(since: 100, seen: 150, isBlind: true))
     progress.enter(.listed, at: 160)
-    #expect(progress.listing == .init(since: 130))
-    // The clock was set back meanwhile.
-    progress = AnnouncementProgress(settle: 10, listing: .init(since: 100, unseen: 9_999))
-    progress.enter(.listed, at: 109)
-    #expect(progress.next == .pause(1))
+    #expect(progress.listing == .init(since: 130, seen: 160))
     // Nobody sleeps over an outage.
     #expect(Self.steps(settle: 4000, [(0, .staged), (0, .listed)]).last == .pause(60))
+  }
+
+  @Test(
+    "time in which nobody looked is none to settle in: a gap, a clock that is set",
+    arguments: [
+      // Looks a minute apart are all the time.
+      (160, 100), (220, 100),
+      // From then on it is a gap, and apps may be away for twice as long after it.
+      (221, 221), (400, 400), (9_999, 9_999),
+      // The clock was set back.
+      (99, 99), (0, 0),
+    ] as [(Int64, Int64)])
+  func unwatched(now: Int64, since: Int64) {
+    var progress = AnnouncementProgress(settle: 86_400, listing: .init(since: 100, seen: 100))
+    progress.enter(.listed, at: now)
+    #expect(progress.listing == .init(since: since, seen: now))
+  }
+
+  @Test(
+    "a short gap costs three times its length, and a command that fails after long costs nothing")
+  func gap() {
+    var progress = AnnouncementProgress(settle: 5000, listing: .init(since: 0, seen: 4000))
+    progress.enter(.listed, at: 4200)
+    #expect(progress.listing == .init(since: 600, seen: 4200))
+    progress.enter(.paused, at: 4260)
+    progress.enter(.listed, at: 5600)
+    progress = AnnouncementProgress(settle: 10, listing: .init(since: 0, seen: 60))
+    progress.enter(.listed, at: 60)
+    #expect(progress.next == .run)
+    progress.enter(.failed("ended with 1 after ten minutes"), at: 660)
+    progress.enter(.paused, at: 661)
+    progress.enter(.listed, at: 661)
+    #expect(progress.next == .run)
   }
 
   @Test("what the server refuses is the end, but for a key that it has already")

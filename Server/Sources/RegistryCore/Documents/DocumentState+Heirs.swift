@@ -31,6 +31,7 @@ extension DocumentState {
   ) -> Bool {
     guard isAnew || mayInherit(inForce) else { return false }
     let before = (keysByEndpoint, overrides)
+    for endpoint in inForce { overrides[endpoint.id]?.isApprovalPassedOn = false }
     listed.follow(document)
     if let stored { forgetUnlisted(inForce, listed, stored) }
     let heirs = Heirs(of: self, inForce, listed, stored ?? [:])
@@ -49,7 +50,7 @@ extension DocumentState {
   private func mayInherit(_ inForce: [WatchedEndpoint]) -> Bool {
     let ids = Set(inForce.map(\.id))
     if overrides.contains(where: {
-      ($1.approval == .manual || $1.terms != nil) && !ids.contains($0)
+      ($1.hasApprovalToPassOn || $1.terms != nil) && !ids.contains($0)
     }) {
       return true
     }
@@ -83,7 +84,7 @@ extension DocumentState {
       }
       // A wildcard without a key is new each time that this is asked: a person may have decided meanwhile.
       let isDecided = inheritance.isOfCAs && overrides[heir]?.approval != nil
-      if overrides[id]?.approval == .manual, !isDecided,
+      if overrides[id]?.hasApprovalToPassOn == true, !isDecided,
         heirs.mayHaveSpoken(id, for: inheritance.endpoint)
       {
         wait(for: heir)
@@ -95,13 +96,13 @@ extension DocumentState {
   /// that they lack.
   private mutating func inheritApproval(_ heirs: Heirs) {
     let ids = Set(heirs.inForce.map(\.id))
-    for (id, override) in overrides where override.approval == .manual && !ids.contains(id) {
+    for (id, override) in overrides where override.hasApprovalToPassOn && !ids.contains(id) {
       let next = heirs.inForce.filter {
         heirs.spoke(id, for: $0) && heirs.mayHaveSpoken(id, for: $0)
       }
       for endpoint in next { wait(for: endpoint.id) }
       // They go by what people say of them from now on.
-      if !next.isEmpty { overrides[id]?.approval = nil }
+      if !next.isEmpty { overrides[id]?.isApprovalPassedOn = true }
     }
   }
 
@@ -273,6 +274,33 @@ extension EndpointKeys {
   fileprivate mutating func letGo(of pins: Set<SPKIPin>) {
     keys.removeAll { pins.contains($0.pin) }
     if keys.isEmpty { self = EndpointKeys() }
+  }
+}
+
+extension DocumentState {
+  /// Whether keys may have been decided about that the signed document does not list yet.
+  var mayLackKeys: Bool {
+    !document.isEmpty
+      && alerts.values.joined().contains {
+        [.signing, .storing].contains($0.kind) || $0.kind == .unannouncedKey && $0.since >= signed
+      }
+  }
+
+  /// The published keys that the signed document does not list for all hosts of their endpoints, by the endpoints' ids.
+  func unlistedKeys(of endpoints: [WatchedEndpoint]) -> [String: [KnownKey]] {
+    var listed = ListedKeys()
+    listed.follow(document)
+    let denied = deniedPins
+    var unlisted: [String: [KnownKey]] = [:]
+    for endpoint in endpoints {
+      // One that no list has yet refuses nobody.
+      let patterns = endpoint.patterns.map { listed.pins(for: $0) }.filter { !$0.isEmpty }
+      let keys = (keysByEndpoint[endpoint.id]?.keys ?? []).filter { key in
+        !denied.contains(key.pin) && patterns.contains { !$0.contains(key.pin) }
+      }
+      if !keys.isEmpty { unlisted[endpoint.id] = keys }
+    }
+    return unlisted
   }
 }
 

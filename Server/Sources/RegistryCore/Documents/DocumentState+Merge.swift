@@ -37,6 +37,10 @@ extension DocumentState {
       if let terms = override.terms, before?.terms == nil, now?.terms == nil {
         united.overrides[id, default: Override()].terms = terms
       }
+      // What was passed on here is not to be passed on again: its heir may be decided about by now.
+      if override.isApprovalPassedOn, now?.approval == .manual {
+        united.overrides[id]?.isApprovalPassedOn = true
+      }
     }
     return united
   }

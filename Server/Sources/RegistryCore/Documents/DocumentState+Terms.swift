@@ -114,8 +114,18 @@ extension DocumentState {
     guard alert.kind == .keyHeld, let terms, let pin = alert.pin,
       let held = keysByEndpoint[alert.endpoint]?.candidates[pin]
     else { return false }
-    let vouching = terms.vouching.subtracting(deniedPins)
     let paths = held.paths.isEmpty ? [held.chain.above] : Array(held.paths.values)
+    return isVouched(for: paths, by: terms)
+  }
+
+  /// Whether apps accept a key all the same that their document does not list yet.
+  func isVouched(for key: KnownKey, by terms: HostTerms?) -> Bool {
+    guard let terms, !key.paths.isEmpty else { return false }
+    return isVouched(for: Array(key.paths.values), by: terms)
+  }
+
+  private func isVouched(for paths: [[SPKIPin]], by terms: HostTerms) -> Bool {
+    let vouching = terms.vouching.subtracting(deniedPins)
     return paths.allSatisfy { !vouching.isDisjoint(with: $0) }
   }
 }

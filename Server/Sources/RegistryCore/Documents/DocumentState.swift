@@ -27,8 +27,13 @@ package struct DocumentState: Sendable, Equatable {
     var approval: ApprovalMode?
     var terms: HostTerms?
     package var isPaused = false
+    /// Whether those that speak for its hosts since it left wait for a person, too. That is passed on once: from then on
+    /// people decide for them. It keeps its own for the case that it comes back.
+    var isApprovalPassedOn = false
 
     var isEmpty: Bool { self == Override() }
+    /// Whether whoever takes over its hosts is to wait for a person.
+    var hasApprovalToPassOn: Bool { approval == .manual && !isApprovalPassedOn }
   }
 
   /// By the endpoints' ids.
@@ -151,6 +156,7 @@ extension DocumentState.Override {
     if let interval { json["interval"] = .integer(interval) }
     if let approval { json["approval"] = .string(approval.rawValue) }
     if isPaused { json["paused"] = .bool(true) }
+    if isApprovalPassedOn { json["approvalPassedOn"] = .bool(true) }
     json["terms"] = terms?.json
     return .object(json)
   }
@@ -160,6 +166,7 @@ extension DocumentState.Override {
     interval = reader.object["interval"]?.integerValue
     approval = reader.object["approval"]?.stringValue.flatMap(ApprovalMode.init(rawValue:))
     isPaused = reader.object["paused"] == .bool(true)
+    isApprovalPassedOn = reader.object["approvalPassedOn"] == .bool(true)
   }
 }
 

@@ -115,7 +115,7 @@ extension EndpointKeys {
   static let unknownAuthority = SPKIPin(computed: [UInt8](repeating: 0, count: 32))
 
   /// Whether a chain is under a known CA of this endpoint, or under a named one. A leaf that is its own
-  /// anchor has no CA, and is none of theirs beside keys that have.
+  /// anchor has no CA: it waits where others have one.
   private func isKnown(_ chain: SeenChain, _ context: DecisionContext) -> Bool {
     let behind = chain.authorities
     if chain.path.dropFirst().contains(where: { context.issuers.contains($0.pin) }) { return true }

@@ -104,20 +104,41 @@ package struct Condition: Sendable, Hashable {
 extension Condition {
   /// The conditions that a document's alerts amount to.
   ///
+  /// A key that nobody announced is told as published once the document lists it. Until then apps are refused by it, and
+  /// what keeps the document from being signed or stored says so.
+  ///
   /// - Parameters:
   ///   - state: what is known of the document.
   ///   - probes: what each endpoint showed last, by its id.
   ///   - terms: those of endpoints, by their ids.
+  ///   - endpoints: those in force.
   package static func alerts(
     of state: DocumentState, _ probes: [String: LastProbe], in file: String,
-    under terms: [String: HostTerms] = [:]
+    under terms: [String: HostTerms] = [:], for endpoints: [WatchedEndpoint] = []
   ) -> [Condition] {
-    state.alerts.values.joined().map { alert in
-      Condition(
+    let unlisted = state.mayLackKeys ? state.unlistedKeys(of: endpoints) : [:]
+    let refused = unlisted.filter { id, keys in
+      let shown = keys.filter { key in probes[id]?.leaves.contains { $0.pin == key.pin } ?? false }
+      return !shown.allSatisfy { state.isVouched(for: $0, by: terms[id]) }
+    }
+    return state.alerts.values.joined().compactMap { alert in
+      var condition = Condition(
         .alert(alert.kind), file: file, subject: alert.endpoint, pin: alert.pin,
         since: alert.since, message: alert.message,
         isRefusing: isRefusing(alert, probes[alert.endpoint])
           && !state.isVouched(for: alert, by: terms[alert.endpoint]))
+      switch alert.kind {
+      case .unannouncedKey
+      where unlisted[alert.endpoint]?.contains { $0.pin == alert.pin } ?? false:
+        return nil
+      case .signing where !refused.isEmpty, .storing where !refused.isEmpty:
+        condition.isRefusing = true
+        condition.message +=
+          "; apps are refused by new keys that it would list: "
+          + refused.keys.sorted().prefix(20).joined(separator: ", ")
+      default: break
+      }
+      return condition
     }
   }
 

@@ -5,7 +5,7 @@
 /// - They rise if the last two windows had more than ``least``, and more than ``factor`` times what two windows of the
 ///   day before had on average. They are over once it is half of that: between the two they neither begin nor end.
 /// - A window counts as usual up to what would be a rise then: a burst, of a stranger's replays or of real refusals, must
-///   not make the next one usual.
+///   not make the next one usual. What goes on is usual after a day or two.
 /// - It begins with what was reported in the day before. Otherwise a fleet that always reports a few would seem to rise
 ///   after each start, and for most of a day no real rise would be told.
 package struct RefusalTrend: Sendable {

@@ -10,7 +10,7 @@ struct DocumentStanding: Sendable {
   init(_ machine: DocumentMachine, in file: String) {
     conditions = Condition.alerts(
       of: machine.state.markingWhoLeft(Set(machine.endpoints.map(\.id))), machine.lastProbes,
-      in: file, under: machine.endpoints.vouchingTerms)
+      in: file, under: machine.endpoints.vouchingTerms, for: machine.endpoints)
     held = machine.endpoints.reduce(0) {
       $0 + (machine.state.keysByEndpoint[$1.id]?.held.count ?? 0)
     }
@@ -43,7 +43,8 @@ struct DocumentSnapshot: Sendable {
 
   /// What its alerts amount to.
   var alertConditions: [Condition] {
-    Condition.alerts(of: state, lastProbes, in: file, under: endpoints.vouchingTerms)
+    Condition.alerts(
+      of: state, lastProbes, in: file, under: endpoints.vouchingTerms, for: endpoints)
   }
 
   /// The denied keys that stand above the keys of an endpoint.

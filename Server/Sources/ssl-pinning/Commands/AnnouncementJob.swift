@@ -24,7 +24,7 @@ struct AnnouncementJob {
   /// The file of the one whose command begins this one.
   private var leader: String?
   /// The key that all lists have.
-  private var listed: (pin: String, AnnouncementProgress.Listing)?
+  private var listed: (pin: String, listing: AnnouncementProgress.Listing)?
   /// The key that waits for a second person, and since when, in Unix seconds.
   private var proposed: (pin: String, since: Int64)?
 
@@ -71,7 +71,12 @@ struct AnnouncementJob {
     (self.path, self.directory, self.key, self.words, self.id) = (path, directory, key, words, id)
     leader = json["leader"]?.stringValue
     if let pin = json["listed"]?.stringValue, let since = json["since"]?.integerValue {
-      listed = (pin, .init(since: since, unseen: json["unseen"]?.integerValue))
+      listed = (
+        pin,
+        .init(
+          since: max(0, since), seen: max(0, json["seen"]?.integerValue ?? since),
+          isBlind: json["blind"]?.boolValue ?? false)
+      )
     }
     if let pin = json["proposed"]?.stringValue, let since = json["proposedSince"]?.integerValue {
       proposed = (pin, since)
@@ -161,7 +166,7 @@ struct AnnouncementJob {
 
   /// That all lists have this key, as far as it is known.
   func listing(of pin: SPKIPin) -> AnnouncementProgress.Listing? {
-    listed.flatMap { $0.pin == pin.base64 ? $0.1 : nil }
+    listed.flatMap { $0.pin == pin.base64 ? $0.listing : nil }
   }
 
   /// Whether the one that leads it found another key in the same file on its lists. What is used must be what those have.
@@ -204,7 +209,7 @@ struct AnnouncementJob {
     json["leader"] = leader.map { .string($0) }
     if let (pin, listing) = listed {
       (json["listed"], json["since"]) = (.string(pin), .integer(listing.since))
-      json["unseen"] = listing.unseen.map { .integer($0) }
+      (json["seen"], json["blind"]) = (.integer(listing.seen), .bool(listing.isBlind))
     }
     if let proposed {
       (json["proposed"], json["proposedSince"]) = (

@@ -8,8 +8,8 @@
 /// - The command runs only straight after all lists had the key, and not before they had it for the time to settle. What
 ///   lies between may take the key back, so after every pause they are looked at again.
 /// - What fails is tried again, later each time, but for what the server refuses.
-/// - Time in which a list could not be looked at is none to settle in: apps may have been without it, too, and ask again
-///   later.
+/// - Time in which a list could not be looked at, or in which nobody looked, is none to settle in: apps may have been
+///   without it, too, and ask again later. A clock that is set is such a time.
 struct AnnouncementProgress {
   enum Step: Equatable {
     case look, stage, run
@@ -28,10 +28,12 @@ struct AnnouncementProgress {
 
   /// That all lists have the key. It outlasts the process: a reboot begins no new time to settle.
   struct Listing: Equatable {
-    /// In Unix seconds; later where they could not be looked at meanwhile.
+    /// In Unix seconds; later where nobody could see it meanwhile.
     var since: Int64
-    /// Since when one of them cannot be looked at, in Unix seconds.
-    var unseen: Int64?
+    /// When all were last seen to have it, in Unix seconds.
+    var seen: Int64
+    /// Whether one of them could not be looked at since.
+    var isBlind = false
   }
 
   enum Finding {
@@ -59,6 +61,8 @@ struct AnnouncementProgress {
 
   /// The longest pause, in seconds.
   static let longest = 60.0
+  /// Who looked again after so many seconds has looked all the time: the longest pause, and time to look.
+  private static let steady: ClosedRange<Int64> = 0...120
 
   /// - Parameters:
   ///   - settle: for how many seconds all lists must have had the key.
@@ -75,11 +79,8 @@ struct AnnouncementProgress {
   mutating func enter(_ finding: Finding, at now: Int64) {
     switch finding {
     case .listed:
-      let blind = listing?.unseen.map { max(0, now - $0) } ?? 0
-      // Apps that found nobody ask again after up to twice that time (`RefreshSchedule`).
-      // A clock that was set back makes nobody wait for it.
-      let since = min(min(listing?.since ?? now, now) + 3 * blind, now)
-      listing = Listing(since: since)
+      let since = listing?.settlingSince(at: now, steady: Self.steady) ?? now
+      listing = Listing(since: since, seen: now)
       guard now - since < settle else {
         next = .run
         return
@@ -87,7 +88,7 @@ struct AnnouncementProgress {
       trouble = "all lists have the key, and for \(settle) s before it is used"
       next = .pause(min(Self.longest, Double(since + settle - now)))
     case .unseen(let reason):
-      if listing?.unseen == nil { listing?.unseen = now }
+      listing?.isBlind = true
       wait(reason)
     case .missing(let place):
       // What was there and is gone is staged anew.
@@ -104,7 +105,10 @@ struct AnnouncementProgress {
     case .refused(let code, let reason):
       next = .end(.refused(reason, isForGood: code == "key-denied"))
     case .ran: next = .end(.done)
-    case .failed(let reason): wait(reason)
+    case .failed(let reason):
+      // However long the command took: it ran straight after a look.
+      listing?.seen = now
+      wait(reason)
     case .paused: next = .look
     case .superseded: next = .end(.superseded)
     }
@@ -116,5 +120,17 @@ struct AnnouncementProgress {
     trouble = reason
     next = .pause(min(Self.longest, Double(1 << min(failures, 6))))
     failures += 1
+  }
+}
+
+extension AnnouncementProgress.Listing {
+  /// Since when it counts, now that all lists have the key again.
+  fileprivate func settlingSince(at now: Int64, steady: ClosedRange<Int64>) -> Int64 {
+    let gap = now - seen
+    // The clock was set back: how long ago that was, nobody knows.
+    guard gap >= 0, since <= seen else { return now }
+    guard isBlind || !steady.contains(gap) else { return since }
+    // Apps that found nobody ask again after up to twice that time (`RefreshSchedule`).
+    return min(since + 3 * gap, now)
   }
 }

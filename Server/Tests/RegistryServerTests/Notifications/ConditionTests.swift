@@ -1,3 +1,4 @@
+import SslPinningRules
 import Testing
 
 @testable import RegistryCore
@@ -34,6 +35,64 @@ import Testing
       #expect(
         isGone.map(\.isRefusing) == [[.deniedKeySeen, .chainRefused, .caMissing].contains(kind)])
       #expect(isUnknown.map(\.isRefusing) == isShown.map(\.isRefusing))
+    }
+  }
+
+  @Test("of a key that nobody announced once it is listed, and of apps that it refuses until then")
+  func unstored() {
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("e"))
+    var state = DocumentState()
+    func key(_ byte: UInt8) -> KnownKey { KnownKey(pin: pin(byte), firstSeen: 1, lastSeen: 9) }
+    func lists(_ keys: [KnownKey]) {
+      state.keysByEndpoint["e:443"] = EndpointKeys(keys: keys)
+      state.publish([endpoint])
+    }
+    lists([key(1)])
+    state.signed = 5
+    state.keysByEndpoint["e:443"]?.keys.append(key(2))
+    state.raise(
+      ServerAlert(
+        kind: .unannouncedKey, endpoint: "e:443", pin: pin(2), message: "it is published", since: 5)
+    )
+    func told(_ shown: UInt8, under terms: HostTerms? = nil) -> [String] {
+      Condition.alerts(
+        of: state, Self.probe(shown), in: "f", under: terms.map { ["e:443": $0] } ?? [:],
+        for: [endpoint]
+      ).map { "\($0.kind.name) \($0.isRefusing) \($0.message)" }.sorted()
+    }
+    // Before a write has failed, as well.
+    #expect(told(2).isEmpty)
+    let reason = "the disk is full"
+    let refusing = "\(reason); apps are refused by new keys that it would list: e:443"
+    for kind in [ServerAlert.Kind.signing, .storing] {
+      state.raise(ServerAlert(kind: kind, message: reason, since: 6))
+      #expect(told(2) == ["\(kind.rawValue) true \(refusing)"])
+      // What is not shown refuses nobody.
+      #expect(told(1) == ["\(kind.rawValue) false \(reason)"])
+      state.alerts[""] = nil
+    }
+    lists([key(1), key(2)])
+    state.raise(ServerAlert(kind: .storing, message: reason, since: 6))
+    #expect(
+      told(2) == ["storing false \(reason)", "unannounced-key false it is published"])
+  }
+
+  @Test("of no apps that are refused where a CA above the new key is enough for them")
+  func unstoredAndVouched() throws {
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("e"))
+    var state = DocumentState()
+    state.keysByEndpoint["e:443"] = EndpointKeys(
+      keys: [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 9)])
+    state.publish([endpoint])
+    state.raise(ServerAlert(kind: .storing, message: "m", since: 6))
+    for (authority, isRefusing) in [(100, false), (101, true)] as [(UInt8, Bool)] {
+      var key = KnownKey(pin: pin(2), firstSeen: 1, lastSeen: 9)
+      key.paths = [.unknown: [pin(authority)]]
+      state.keysByEndpoint["e:443"]?.keys = [key]
+      let terms = HostTerms(ca: NamedIssuers(pins: [pin(100)]), match: .any)
+      let found = Condition.alerts(
+        of: state, Self.probe(2), in: "f", under: ["e:443": terms], for: [endpoint])
+      #expect(found.map(\.isRefusing) == [isRefusing])
     }
   }
 

@@ -165,6 +165,22 @@ import Testing
     await receiver.stop()
   }
 
+  @Test("once where the receiver's trouble is not about the time: its own, a size, too many")
+  func doubtedOnce() async throws {
+    for status in [503, 413, 429] as [UInt32] {
+      let receiver = try Receiver(failing: 2, with: status)
+      let webhook = try WebhookReceiver(
+        RegistryURL(receiver.url), secret: Secret(Receiver.secret), anchors: nil
+      ) { 1_050_007_200 }
+      let outcome = await webhook.deliver(
+        NotificationMessage([], from: "pins-1", at: 1_050_000_000), at: 1_050_000_000)
+      #expect(
+        outcome == .failed(reason: "it answered \(status)", isTooLarge: status == 413))
+      #expect(receiver.refused == 1, "\(status)")
+      await receiver.stop()
+    }
+  }
+
   @Test("by the server that leads alone; the next one tells what stands, under the same id")
   func replicas() async throws {
     let receiver = try Receiver()
@@ -274,10 +290,12 @@ private final class Receiver: Sendable {
 
   /// - Parameters:
   ///   - failing: how many deliveries it refuses first.
+  ///   - status: what it refuses them with.
   ///   - retryAfter: the field of that name in a refusal.
   ///   - now: the time that it goes by, and signatures with it; `nil` for any.
   init(
-    failing: Int = 0, retryAfter: String? = nil, tls: ListenerIdentity? = nil, at now: Int64? = nil
+    failing: Int = 0, with status: UInt32 = 503, retryAfter: String? = nil,
+    tls: ListenerIdentity? = nil, at now: Int64? = nil
   ) throws {
     scheme = tls == nil ? "http" : "https"
     let state = Locked(State(failing: failing))
@@ -291,7 +309,7 @@ private final class Receiver: Sendable {
             state.failing -= 1
             state.refused += 1
             let headers = retryAfter.map { [(name: "Retry-After", value: $0)] } ?? []
-            return .now(HTTPResponse(status: 503, headers: headers, body: []))
+            return .now(HTTPResponse(status: status, headers: headers, body: []))
           }
           let signed = request.headers["x-sslpinning-timestamp"].flatMap { Int64($0) }
           if let now, abs(now - (signed ?? 0)) > 300 {

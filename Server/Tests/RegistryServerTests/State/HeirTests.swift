@@ -62,6 +62,9 @@ import Testing
     var decided = base
     decided.overrides[other] = .init(approval: .automatic)
     #expect(own.uniting(decided, base: base).overrides[other]?.approval == .automatic)
+    // It is passed on once, also if another server's record does not say so yet.
+    own.overrides[before.id]?.isApprovalPassedOn = true
+    #expect(own.uniting(decided, base: base).overrides[before.id]?.isApprovalPassedOn == true)
     var out = base
     out.tombstones[other] = .init(at: 1, by: "ada", why: "")
     #expect(own.uniting(out, base: base).overrides[other] == nil)
@@ -283,6 +286,36 @@ import Testing
     #expect(server.machine.endpoints.map(\.approval) == [.manual, nil])
     server = configure(server, [wide], isRestart: isRestart, at: now + 60)
     #expect(server.machine.endpoints.map(\.approval) == [.manual])
+  }
+
+  @Test(
+    "comes back beside the wildcard that had its hosts meanwhile: what people said of it is as it was",
+    arguments: [false, true])
+  func wordStays(isRestart: Bool) {
+    let now = Self.begin
+    let narrow = WatchedEndpoint(fqdn: HostName.literal("a.x.test"))
+    let wide = WatchedEndpoint(
+      fqdn: HostName.literal("x.test"), patterns: endpoint(1, "*.x.test").patterns)
+    var server = start([narrow, wide], at: now)
+    for each in [narrow, wide] { show(1, under: 101, at: each, server, now) }
+    func set(_ approval: ApprovalMode, at endpoint: WatchedEndpoint) {
+      let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+      perform(server, at: now + 1) { state, _ in
+        state.change(endpoint.id, interval: nil, approval: approval, isPaused: nil, request)
+      }
+    }
+    func watching(_ endpoints: [WatchedEndpoint], _ time: Int64) -> [ApprovalMode?] {
+      server = configure(server, endpoints, isRestart: isRestart, at: now + time)
+      return server.machine.endpoints.map(\.approval)
+    }
+    set(.manual, at: narrow)
+    #expect(watching([wide], 60) == [.manual])
+    // It was passed on once: a person may decide otherwise.
+    set(.automatic, at: wide)
+    #expect(watching([wide], 61) == [.automatic])
+    #expect(watching([narrow, wide], 62) == [.manual, .automatic])
+    // It leaves once more, and passes it on once more.
+    #expect(watching([wide], 63) == [.manual])
   }
 
   @Test("keeps the newest key if a server with another configuration leads")

@@ -193,6 +193,44 @@ import Testing
   }
 
   @Test(
+    "is left while the wildcard has its key: that stays under its name after the wildcard has others",
+    arguments: [false, true])
+  func isLostWithItsKey(isRestart: Bool) {
+    let now = Self.begin
+    let (apex, lost) = (endpoint(1, "x.test", "*.x.test"), endpoint(2, "api.x.test"))
+    var server = start([apex, lost], at: now)
+    for each in [apex, lost] { show(1, under: 101, at: each, server, now) }
+    server = configure(server, [apex], isRestart: isRestart, at: now + 60)
+    #expect(listed("api.x.test", by: server) == [pin(1)])
+    show(2, under: 101, at: apex, server, now + 61)
+    #expect(listed("*.x.test", by: server) == [pin(1), pin(2)])
+    #expect(listed("api.x.test", by: server) == [pin(1)])
+  }
+
+  @Test(
+    "comes back below a wildcard that speaks for it now: the CAs of before are not known for it",
+    arguments: [false, true])
+  func comesBackBelow(isRestart: Bool) {
+    let now = Self.begin
+    let other = endpoint(3, "o.test")
+    let narrow = WatchedEndpoint(fqdn: HostName.literal("a.x.test"))
+    let wide = endpoint(1, "*.x.test")
+    var server = start([narrow, other], at: now)
+    show(1, under: 101, at: narrow, server, now)
+    show(9, under: 109, at: other, server, now)
+    server = configure(server, [other], isRestart: isRestart, at: now + 60)
+    server = configure(server, [wide, other], isRestart: isRestart, at: now + 61)
+    show(3, under: 103, at: wide, server, now + 62)
+    #expect(listed("*.x.test", by: server) == [pin(3)])
+    server = configure(server, [wide, narrow, other], isRestart: isRestart, at: now + 63)
+    #expect(listed("a.x.test", by: server).isEmpty)
+    show(66, under: 101, at: narrow, server, now + 64)
+    #expect(listed("a.x.test", by: server).isEmpty)
+    show(4, under: 103, at: narrow, server, now + 65)
+    #expect(listed("a.x.test", by: server) == [pin(4)])
+  }
+
+  @Test(
     "is left by an endpoint that stays, or has a wildcard that one in force crosses: its key stays under its name",
     arguments: [false, true], ["api.x.test", "**.api.x.test"])
   func isLostAlone(isRestart: Bool, pattern: String) {
