@@ -42,6 +42,17 @@ struct HistoryRetentionTests {
     try await retention.tidy("other.json", at: 0)
   }
 
+  @Test("is all, if the newest has a number that no server gives")
+  func strangeNumber() {
+    #expect(HistoryRetention.surplus(beside: -5, keeping: 10) == 0)
+    #expect(HistoryRetention.surplus(beside: 25, keeping: 10) == 15)
+  }
+
+  @Test("does not depend on how far such a number is off")
+  func strangestNumber() {
+    #expect(HistoryRetention.surplus(beside: .min, keeping: .max) == 0)
+  }
+
   /// Lets one interval pass.
   private struct OneInterval: ServerClock {
     let base: TestClock

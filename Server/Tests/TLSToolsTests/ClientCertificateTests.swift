@@ -1,6 +1,7 @@
 import FaultLab
 import Foundation
 import SslPinningPlatform
+import SslPinningRules
 import TestSupport
 import Testing
 
@@ -78,6 +79,29 @@ struct ClientCertificateTests {
           """), files: ["ca.pem": authority.root.pem])
     #expect(try await probe.probe(target(nginx.port)).isTrusted)
     try await nginx.stop()
+  }
+
+  @Test(
+    "up to TLS 1.2 one that refuses has proved its key and no chain: the handshake counts as not finished",
+    arguments: [("-tls1_2", false), ("-tls1_3", true)])
+  func unfinished(flag: String, isFinished: Bool) async throws {
+    let identity = try authority.issue(names: ["site.test"])
+    let (server, port, _) = try await serve(identity, flag + " -purpose any")
+    let known = try self.probe(as: authority.issue(names: ["probe.test"]))
+    for (probe, isExpected) in [(probe, isFinished), (known, true)] {
+      let findings = try await probe.survey(
+        HostName("site.test"), port: port, addresses: [.loopback(port)], from: [.direct],
+        asking: [], hurried: [], limits: ProbeLimits(total: 60_000),
+        trusting: ChainValidator(anchors: [authority.root]), cache: VerdictCache())
+      #expect(findings.map(\.isFinished) == [isExpected])
+      for finding in findings {
+        guard case .success(.trusted) = finding.outcome else {
+          Issue.record("\(finding.outcome)")
+          continue
+        }
+      }
+    }
+    try await server.terminate()
   }
 
   private func probe(as identity: ServerIdentity) throws -> TLSProbe {

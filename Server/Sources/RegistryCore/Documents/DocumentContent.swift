@@ -58,7 +58,8 @@ package struct DocumentEntry: Sendable, Hashable {
   ///
   /// If no endpoint lists a host any longer, nobody removed it, and a wildcard in force matches it, its keys stay under its
   /// own name, since clients keep the pins of a vanished host only if no listed pattern matches it. Also while the wildcard
-  /// has them: once that has others, nothing is left to tell which were the host's.
+  /// has them: once that has others, nothing is left to tell which were the host's. Also if the wildcard came later
+  /// (``DocumentState/vanished(beside:)``). But not a key of a moment, of which nobody would say that it is gone.
   ///
   /// Denied keys are left out. If nothing would be left, entries of the last document stay, because an empty registry
   /// is never published: those of keys that are not denied, or else of the one that was denied last, which clients
@@ -90,8 +91,12 @@ package struct DocumentEntry: Sendable, Hashable {
     guard patterns.contains(where: { $0 != .exact($0.base) }) else { return [] }
     // Also of an endpoint that stays: it may have left this host alone.
     let known = state.keysByEndpoint.filter { state.tombstones[$0.key] == nil }
-    let pins = Set(known.values.flatMap { $0.keys.map(\.pin) }).subtracting(state.deniedPins)
-    return listed(in: state.document).filter { entry in
+    let keys = known.values.flatMap(\.keys).filter { !$0.wasThereForAMoment }
+    let pins = Set(keys.map(\.pin)).subtracting(state.deniedPins)
+    let listed = listed(in: state.document)
+    let names = Set(listed.map(\.pattern))
+    let vanished = state.vanished(beside: endpoints).filter { !names.contains($0.pattern) }
+    return (listed + vanished).filter { entry in
       pins.contains(entry.pin) && !patterns.contains(entry.pattern)
         && (entry.pattern.covering.contains(where: patterns.contains)
           || entry.pattern.crossing.map(patterns.contains) == true)

@@ -3,6 +3,8 @@ import SslPinningRules
 /// Whose keys are listed for a host once another endpoint speaks for it.
 ///
 /// - A host that is listed by its own name keeps what is listed by that name, and nothing by a wildcard that left.
+/// - A host that nobody speaks for and nobody removed counts as listed by what its endpoint had when it left: clients keep
+///   that. So two edits are as good as one, and a line that was lost comes back to what it had, wherever it is then.
 /// - No configuration takes a key from the list of a host that an endpoint speaks for: not the one in use, and none that
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
@@ -33,8 +35,9 @@ extension DocumentState {
     let before = (keysByEndpoint, overrides)
     for endpoint in inForce { overrides[endpoint.id]?.isApprovalPassedOn = false }
     listed.follow(document)
-    if let stored { forgetUnlisted(inForce, listed, stored) }
-    let heirs = Heirs(of: self, inForce, listed, stored ?? [:])
+    let kept = listed.adding(vanished(beside: inForce))
+    if let stored { forgetUnlisted(inForce, kept, stored) }
+    let heirs = Heirs(of: self, inForce, kept, stored ?? [:], inDocument: listed)
     let takings = heirs.lost.map { ($0, heirs.holders(of: $0)) }
     for (inheritance, holders) in takings where !inheritance.isKnown {
       letGo(of: inheritance.pin, holders, heirs)
@@ -168,7 +171,7 @@ private struct Heirs {
 
   init(
     of state: DocumentState, _ inForce: [WatchedEndpoint], _ listed: ListedKeys,
-    _ stored: [String: EndpointKeys]
+    _ stored: [String: EndpointKeys], inDocument document: ListedKeys
   ) {
     (self.inForce, self.listed, self.stored) = (inForce, listed, stored)
     former = state.keysByEndpoint.filter { state.tombstones[$0.key] == nil }
@@ -186,7 +189,7 @@ private struct Heirs {
       }
       lost += pins.sorted().map { Inheritance(endpoint: endpoint, pin: $0) }
     }
-    addWildcards(beside: current)
+    addWildcards(beside: current, document)
     guard !lost.isEmpty else { return }
     let pins = Set(lost.map(\.pin))
     for (id, endpointKeys) in former.sorted(by: { $0.key < $1.key }) {
@@ -198,7 +201,10 @@ private struct Heirs {
 
   /// Enters new wildcards over hosts that are listed and that nobody else speaks for now. A wildcard is new if nothing is
   /// listed by it, whatever else its endpoint speaks for or has shown.
-  private mutating func addWildcards(beside current: ListedKeys) {
+  ///
+  /// - Parameter listed: what the document says. A host that vanished from it, maybe years ago, is none that a wildcard must
+  ///   show the CA of.
+  private mutating func addWildcards(beside current: ListedKeys, _ listed: ListedKeys) {
     let new = inForce.map { endpoint in
       (endpoint, endpoint.patterns.filter { listed.pins(of: [$0]).isEmpty })
     }.filter { !$1.isEmpty }
@@ -278,6 +284,29 @@ extension EndpointKeys {
 }
 
 extension DocumentState {
+  /// What endpoints that left had for the hosts of their names: of several of one name the last one. Clients keep it where
+  /// the document says nothing of the host.
+  ///
+  /// An endpoint that spoke for other names is not among them: with the document its patterns are forgotten.
+  func vanished(beside inForce: [WatchedEndpoint]) -> [DocumentEntry] {
+    let ids = Set(inForce.map(\.id))
+    var last: [String: EndpointKeys] = [:]
+    for (id, endpointKeys) in keysByEndpoint
+    where !ids.contains(id) && tombstones[id] == nil && !endpointKeys.isUnseen {
+      let host = WatchedEndpoint.host(inID: id)
+      if last[host].map({ $0.lastSeen < endpointKeys.lastSeen }) ?? true {
+        last[host] = endpointKeys
+      }
+    }
+    let denied = deniedPins
+    return last.sorted { $0.key < $1.key }.flatMap { host, endpointKeys -> [DocumentEntry] in
+      guard let pattern = try? HostPattern(host), !removed.contains(pattern) else { return [] }
+      return endpointKeys.keys.filter { !$0.wasThereForAMoment && !denied.contains($0.pin) }.map {
+        DocumentEntry(pattern: pattern, pin: $0.pin, fqdn: pattern.base, date: $0.firstSeen)
+      }
+    }
+  }
+
   /// Whether keys may have been decided about that the signed document does not list yet.
   var mayLackKeys: Bool {
     !document.isEmpty
@@ -321,6 +350,16 @@ struct ListedKeys: Sendable {
     for (fqdn, own) in Dictionary(grouping: entries, by: \.fqdn) {
       patterns[WatchedEndpoint.host(inID: WatchedEndpoint(fqdn: fqdn).id)] = Set(own.map(\.pattern))
     }
+  }
+
+  /// With these, where nothing is listed by their patterns.
+  func adding(_ entries: [DocumentEntry]) -> ListedKeys {
+    var more = self
+    for entry in entries where pins[entry.pattern] == nil {
+      more.insert(entry.pin, [entry.pattern])
+      more.patterns[entry.fqdn.description, default: []].insert(entry.pattern)
+    }
+    return more
   }
 
   mutating func insert(_ pin: SPKIPin, _ patterns: [HostPattern]) {

@@ -106,8 +106,9 @@ public struct CandidateKey: Sendable, Hashable {
 
 /// One key that a probe showed with a valid chain, and where.
 package struct ObservedKey {
-  /// Each place that showed it, with its validated path there, in the probe's order. Never empty.
-  private var observed: [(place: Place, chain: SeenChain)]
+  /// Each place that showed it, with its validated path there, and the keys above it that are believed, in the probe's
+  /// order. Never empty.
+  private var observed: [(place: Place, chain: SeenChain, above: [SPKIPin])]
 
   /// The first of its paths.
   package var chain: SeenChain { observed[0].chain }
@@ -124,7 +125,7 @@ package struct ObservedKey {
 
   /// The keys above it, by place.
   var paths: [Place: [SPKIPin]] {
-    Dictionary(observed.map { ($0.place, $0.chain.above) }, uniquingKeysWith: { $1 })
+    Dictionary(observed.map { ($0.place, $0.above) }, uniquingKeysWith: { $1 })
   }
 
   /// The vantage points that saw it, by name.
@@ -136,12 +137,22 @@ package struct ObservedKey {
     for observation in probe.observations {
       guard case .accepted(let chain) = observation.outcome else { continue }
       if let index = found.firstIndex(where: { $0.pin == chain.leaf.pin }) {
-        found[index].observed.append((observation.place, chain))
+        found[index].observed.append((observation.place, chain, chain.above))
       } else {
-        found.append(ObservedKey(observed: [(observation.place, chain)]))
+        found.append(ObservedKey(observed: [(observation.place, chain, chain.above)]))
       }
     }
     return found
+  }
+
+  /// This key, with nothing new about its CAs from a handshake that was not finished (``SeenChain/isConfirmed``): a chain
+  /// under known ones counts as it is, and of another one what is known.
+  func believed(beside known: Set<SPKIPin>) -> ObservedKey {
+    ObservedKey(
+      observed: observed.map { place, chain, above in
+        let isBelieved = chain.isConfirmed || known.isSuperset(of: chain.authorities)
+        return (place, chain, isBelieved ? above : above.filter(known.contains))
+      })
   }
 
   /// This key without the paths that contain a denied key; `nil` if none is left.

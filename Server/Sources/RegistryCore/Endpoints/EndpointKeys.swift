@@ -32,6 +32,7 @@ import SslPinningRules
 ///   misses it, too.
 /// - A vantage point that was asked for a kind of key and got no answer is silent about keys of that kind.
 /// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
+/// - No CA becomes known by a handshake that was not finished, but at first sight: it proves the key, and not the chain.
 /// - An old key stays until probes have missed it for its whole grace time. Keys leave only on a successful probe,
 ///   so an endpoint that is down loses none, and no endpoint loses all that are not denied. A staged key, announced and never seen,
 ///   leaves only by hand.
@@ -87,7 +88,7 @@ public struct EndpointKeys: Sendable, Hashable {
     var context = context
     context.unheard = probe.unheard
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
-    let sightings = ObservedKey.all(in: probe)
+    let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
     let last = excuseUnwatchedTime(before: now, rule)
     var events = dropLapsedCandidates(now, rule)
@@ -132,6 +133,14 @@ public struct EndpointKeys: Sendable, Hashable {
       Self.refusals(in: probe) + withdrawPassing(beside: shown, now)
       + retire(now, rule, denied: context.denied)
     return events + lackingCA(sightings, context) + deniedAbove(sightings, at: now, context)
+  }
+
+  /// What a probe showed, as far as it is believed. At first sight that is all.
+  private func believed(_ sightings: [ObservedKey], _ context: DecisionContext) -> [ObservedKey] {
+    guard !isUnseen || context.isListed else { return sightings }
+    let known = Set(authorities.keys).union(context.listedAuthorities).union(context.issuers)
+      .union(context.demanded)
+    return sightings.map { $0.believed(beside: known) }
   }
 
   /// Whether a key waits for more probes, so that the next one should come soon. A few more probes may also

@@ -60,6 +60,10 @@ public struct ProbeObservation: Sendable, Hashable {
 public struct SeenChain: Sendable, Hashable {
   /// From the leaf to the anchor; never empty.
   public let path: [SeenCertificate]
+  /// Whether the handshake that showed it was finished. Up to TLS 1.2 nothing before that binds the chain to the server:
+  /// its signature covers the key exchange alone (RFC 5246 sections 7.4.3 and 7.4.9), so whoever stands between can put
+  /// in another chain for the same key.
+  public var isConfirmed = true
 
   /// A chain; the leaf is a parameter of its own, so that a chain is never empty.
   public init(leaf: SeenCertificate, above: [SeenCertificate] = []) { path = [leaf] + above }

@@ -7,11 +7,12 @@
 ///   by the id and ``ConditionChange/at``.
 /// - A server that ceases to lead drops what it has not delivered of the leader's conditions. The next leader tells all
 ///   that stands. An old end, delivered after a new beginning, would hide it.
-/// - Bounded: ``capacity`` wait at most. What begins and finds no room is told once there is, if it still stands; what apps
-///   are refused by takes the room of what they are not. An end and the beginning that waits beside it cancel each other,
-///   unless apps were refused.
+/// - Bounded: what begins waits only if there are fewer than ``capacity``, and is told later otherwise, if it still stands;
+///   what apps are refused by takes the room of what they are not. An end always waits: there are no more of them than
+///   beginnings that were told or wait. An end and the beginning that waits beside it cancel each other, unless apps were
+///   refused.
 package struct NotificationQueue: Sendable {
-  /// How many wait at most.
+  /// With how many nothing more begins to wait.
   static let capacity = 1000
   /// How many one delivery has at most, and how many bytes of text: many servers take no larger body than a megabyte.
   static let mostAtOnce = 100
@@ -59,10 +60,6 @@ package struct NotificationQueue: Sendable {
       open[identity] = nil
       let isHeard = heard.remove(identity) != nil
       if !isHeard, !condition.isRefusing, withdraw(identity) { continue }
-      if !makeRoom() {
-        waiting.remove(at: underWay)
-        lost += 1
-      }
       waiting.append((ConditionChange(.over, condition, at: now), tries: 0))
     }
     for (identity, condition) in current.sorted(by: { $0.key < $1.key }) {
@@ -89,10 +86,14 @@ package struct NotificationQueue: Sendable {
       Array(delivering) + waiting.dropFirst(underWay).filter { !isTheirs($0.change.condition) }
   }
 
-  /// Takes back what waits of a condition that nobody heard of; not if apps were refused by it.
+  /// Takes back what waits of a condition that nobody heard of; not if apps were refused by it. An end of before stays: the
+  /// receiver heard of that beginning.
   private mutating func withdraw(_ identity: String) -> Bool {
-    let own = waiting.indices.dropFirst(underWay).filter {
+    let all = waiting.indices.dropFirst(underWay).filter {
       waiting[$0].change.condition.identity == identity
+    }
+    let own = all.drop { index in
+      all.contains { $0 >= index && waiting[$0].change.phase == .over }
     }
     guard !own.contains(where: { waiting[$0].change.condition.isRefusing }) else { return false }
     for index in own.reversed() { waiting.remove(at: index) }

@@ -18,13 +18,19 @@ struct HistoryRetention: Sendable {
     guard let newest = try await store.history(of: name, before: nil, limit: 1).first?.number else {
       return
     }
-    var last = limits.entries > 0 ? newest - Int64(limits.entries) : 0
+    var last = Self.surplus(beside: newest, keeping: limits.entries)
     if limits.age > 0 {
       last = try await lastOlder(than: now - limits.age / 1000, of: name, from: last, newest)
     }
     // Nothing is written where it is gone already.
     guard last > 0, try await entry(last, of: name) != nil else { return }
     try await store.forgetHistory(of: name, through: last)
+  }
+
+  /// The number of the last entry that is beyond so many; 0 if none is. Also where no server gave the newest one its number:
+  /// whoever can write to the store must not end the server by it.
+  static func surplus(beside newest: Int64, keeping entries: Int) -> Int64 {
+    entries > 0 && newest > 0 ? newest - Int64(entries) : 0
   }
 
   /// The number of the last entry from before a time, found by halving: of a clock that was set, a few may be

@@ -26,8 +26,8 @@ enum DeliveryOutcome: Sendable, Equatable {
 ///   followed: what is told, is told to the receiver that was named.
 /// - Its dates hold at the server's time or at the machine's, as those of endpoints: whoever sets the machine's clock must
 ///   not silence what tells of it.
-/// - While the server does not go by the machine's clock, a message that the receiver finds wrong (4xx) is sent once more,
-///   signed with the other time: which of the two it finds right, nobody here knows.
+/// - While the server does not go by the machine's clock, a message that is refused is sent once more, signed with the
+///   other time, but for its size or number: which of the two the receiver finds right, nobody here knows.
 /// - Every answer but 2xx counts as not delivered.
 struct WebhookReceiver: NotificationReceiver {
   let name = "webhook"
@@ -75,10 +75,7 @@ struct WebhookReceiver: NotificationReceiver {
           reason: "it answered \(answer.status)",
           retryAfter: answer.retryAfter.flatMap { RetryAfter.seconds($0, at: now) },
           isTooLarge: answer.status == 413)
-        // Its size, its number and the receiver's own troubles are not about the time.
-        guard (400..<500).contains(answer.status), ![413, 429].contains(answer.status) else {
-          break
-        }
+        guard answer.status != 413, answer.status != 429 else { break }
       } catch {
         return .failed(reason: "\(error)")
       }

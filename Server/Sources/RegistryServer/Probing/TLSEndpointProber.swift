@@ -99,7 +99,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     silent.withLock { silent in
       for finding in findings where finding.route != 0 && finding.keyType == nil {
-        let outcome = ProbeObservation.Outcome(finding.outcome)
+        let outcome = ProbeObservation.Outcome(finding)
         let cause = Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere)
         silent.note(
           finding.route, isSilent: cause == .vantage, wasHurried: hurried.contains(finding.route),
@@ -111,7 +111,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         let outcome: ProbeObservation.Outcome =
           finding.isRemembered && finding.route == 0
             && !finding.leafPins.allSatisfy(known.contains)
-          ? .unreachable(reason: Self.unconfirmed) : ProbeObservation.Outcome(finding.outcome)
+          ? .unreachable(reason: Self.unconfirmed) : ProbeObservation.Outcome(finding)
         var observation = ProbeObservation(
           vantage: vantages[finding.route], address: finding.address?.description ?? "",
           outcome: outcome, cause: Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere))
@@ -218,15 +218,17 @@ extension ProbeFinding {
 }
 
 extension ProbeObservation.Outcome {
-  fileprivate init(_ outcome: Result<ProbeVerdict, ProbeError>) {
-    switch outcome {
+  fileprivate init(_ finding: ProbeFinding) {
+    switch finding.outcome {
     case .success(.trusted(let path)):
       let certificates = path.map { SeenCertificate($0) }
       guard let leaf = certificates.first else {
         self = .refused(reason: "the path is empty", presented: nil)
         return
       }
-      self = .accepted(SeenChain(leaf: leaf, above: Array(certificates.dropFirst())))
+      var chain = SeenChain(leaf: leaf, above: Array(certificates.dropFirst()))
+      chain.isConfirmed = finding.isFinished
+      self = .accepted(chain)
     case .success(.untrusted(let reason, let leaf, _)):
       self = .refused(reason: reason, presented: leaf)
     case .failure(let error): self = .unreachable(reason: "\(error)")

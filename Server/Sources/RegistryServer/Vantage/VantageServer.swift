@@ -43,6 +43,7 @@ package final class VantageServer: Sendable {
   private let rules: Locked<VantageRules>
   private let limits: Limits
   private let resolver: NameResolver
+  private let order: @Sendable ([Endpoint]) -> [Endpoint]
   private let log: ServerLog
   private let stopSignal: EventSignal
   private let threads: WorkerThreads
@@ -57,14 +58,17 @@ package final class VantageServer: Sendable {
   ///   - identity: what clients know it by: they have the pin of its key.
   ///   - clients: the pins of the registry servers' keys.
   ///   - resolver: what names lead to.
+  ///   - order: in which order the addresses of a name are dialled. At random, so that this point sees each server of a fleet
+  ///     in time: one that saw the same each time would deny the key of every other.
   ///   - threads: of connections, and one more.
   package init(
     on text: String, showing identity: ServerIdentity, to clients: Set<SPKIPin>,
     rules: VantageRules, limits: Limits = Limits(), resolver: NameResolver = NameResolver(),
+    order: @escaping @Sendable ([Endpoint]) -> [Endpoint] = { $0.shuffled() },
     threads: WorkerThreads = WorkerThreads(), log: ServerLog
   ) throws(VantageError) {
     (self.rules, self.limits) = (Locked(rules), limits)
-    (self.resolver, self.threads, self.log) = (resolver, threads, log)
+    (self.resolver, self.order, self.threads, self.log) = (resolver, order, threads, log)
     crowd = Locked(VantageCrowd(tunnels: limits.tunnels, strangers: limits.strangers))
     dials = Locked(RateLimiter(burst: limits.dials, interval: limits.dialInterval))
     do throws(CertificateError) {
@@ -214,10 +218,11 @@ package final class VantageServer: Sendable {
       // It says nothing of the endpoint.
       throw .tooOften
     }
-    var left = found.filter { endpoint in
+    let permitted = found.filter { endpoint in
       guard case .address(let address)? = try? HostName(endpoint.address) else { return false }
       return rules.permits(address)
-    }[...]
+    }
+    var left = order(permitted)[...]
     while let next = left.popFirst() {
       // Each address gets its share, so that a silent one does not use up the time of the others.
       let share = Int64(deadline.pollTimeout) / Int64(left.count + 1)

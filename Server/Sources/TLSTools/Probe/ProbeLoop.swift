@@ -170,6 +170,9 @@ final class ProbeClient: TLSContext, Sendable {
 }
 
 extension OpaquePointer {
+  /// Whether the handshake of an SSL session was finished.
+  var isHandshakeFinished: Bool { SSL_is_init_finished(self) == 1 }
+
   /// Whether a handshake up to TLS 1.2 failed only because this client had no certificate that the server takes, after
   /// the server had proved its own key.
   ///
@@ -178,6 +181,9 @@ extension OpaquePointer {
   /// - The server signed its key exchange, including this client's random, with its certificate's key (RFC 5246
   ///   section 7.4.3). Plain RSA key exchange signs nothing: only the server's Finished would prove the key,
   ///   and that never comes.
+  ///
+  /// Hazard: this proves the key, and nothing of the chain above it. Neither the certificate message nor the demand is
+  /// signed, so whoever stands between can put in another certificate for the same key, or cross-certificates above it.
   var provedItsKeyBeforeItRefused: Bool {
     var signature: Int32 = 0
     return SSL_version(self) <= TLSVersion.tls12.rawValue && SSL_get_ex_data(self, 0) != nil

@@ -345,6 +345,7 @@ final class ProbeJob {
       var finding = ProbeFinding(
         route: route, address: isTunnel ? nil : endpoint, outcome: outcome)
       finding.keyType = kind
+      finding.isFinished = session.isHandshakeFinished
       enter(finding, place: place)
     }
   }

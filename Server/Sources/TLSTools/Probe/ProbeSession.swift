@@ -254,7 +254,7 @@ final class ProbeSession {
 
   /// Sends close_notify without waiting for an answer.
   func close() {
-    if let session = stream?.session, SSL_is_init_finished(session) == 1 {
+    if let session = stream?.session, session.isHandshakeFinished {
       OpenSSLErrors.clear()
       SSL_shutdown(session)
     }

@@ -61,8 +61,9 @@ struct AnnouncementProgress {
 
   /// The longest pause, in seconds.
   static let longest = 60.0
-  /// Who looked again after so many seconds has looked all the time: the longest pause, and time to look.
-  private static let steady: ClosedRange<Int64> = 0...120
+  /// Who looked again after so many seconds has looked all the time: the timer calls `--resume` a minute after the last
+  /// call, which takes its time for all others first.
+  private static let steady: ClosedRange<Int64> = 0...900
 
   /// - Parameters:
   ///   - settle: for how many seconds all lists must have had the key.

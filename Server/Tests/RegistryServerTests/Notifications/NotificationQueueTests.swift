@@ -147,6 +147,12 @@ import Testing
     #expect(queue.take(ticks: 0).count == 100)
     queue.observe(warnings + [critical], at: 2)
     #expect(queue.count == 1000)
+    // It waits already, and not only with the next look.
+    var now = queue
+    now.finished(isDelivered: true, ticks: 0)
+    var waiting: [String] = []
+    while now.count > 0 { waiting += Self.deliver(&now) }
+    #expect(waiting.last == "begun new")
     queue.finished(isDelivered: true, ticks: 0)
     // The last one gave way, and is over by the time that there is room.
     queue.observe(Array(warnings.dropLast()) + [critical], at: 3)
@@ -200,15 +206,39 @@ import Testing
     #expect(queue.count == 33 && queue.lost == 1)
   }
 
-  @Test("drops the oldest if all that waits refuses apps and something is over, and says how many")
+  @Test("tells all that refused apps, and all ends, if more begin and end than have room")
   func crowded() {
     var queue = NotificationQueue()
-    let all = (0..<1005).map { Self.condition("\(10_000 + $0)", isRefusing: true) }
+    let all = (0..<1300).map { Self.condition("\(10_000 + $0)", isRefusing: true) }
     queue.observe(all, at: 1)
-    #expect(queue.count == 1000 && queue.lost == 0)
-    queue.observe(Array(all.dropFirst(2)), at: 2)
-    #expect(queue.count == 1000 && queue.lost == 2)
-    #expect(queue.take(ticks: 0).first?.condition.subject == "10002")
+    #expect(queue.count == 1000)
+    // Some recover while the receiver is away, also of those that found no room.
+    let left = Array(all.dropFirst(500).dropLast(100))
+    queue.observe(left, at: 2)
+    #expect(queue.count == 1500)
+    var told: [String] = []
+    for second in 3...40 as ClosedRange<Int64> {
+      told += Self.deliver(&queue, ticks: second)
+      queue.observe(left, at: second)
+    }
+    #expect(queue.lost == 0 && queue.count == 0)
+    #expect(
+      told.filter { $0.hasPrefix("begun") } == all.dropLast(100).map { "begun \($0.subject)" })
+    #expect(told.filter { $0.hasPrefix("over") } == all.prefix(500).map { "over \($0.subject)" })
+  }
+
+  @Test("tells an end that it tried already, though the same began and ended again meanwhile")
+  func triedEnd() {
+    var queue = NotificationQueue()
+    queue.observe([Self.condition("a")], at: 1)
+    #expect(Self.deliver(&queue) == ["begun a"])
+    queue.observe([], at: 2)
+    #expect(queue.take(ticks: 0).count == 1)
+    queue.finished(isDelivered: false, ticks: 0)
+    queue.observe([Self.condition("a")], at: 3)
+    queue.observe([], at: 4)
+    #expect(Self.deliver(&queue, ticks: 1000) == ["over a"])
+    #expect(queue.count == 0)
   }
 
   @Test("does not say that something is over when another server comes to tell it")

@@ -79,6 +79,37 @@ struct TLSEndpointProberTests {
   }
 
   @Test(
+    "a handshake that the server ends for want of a client certificate confirms no chain up to TLS 1.2"
+  )
+  func unfinished() async throws {
+    let identity = try authority.issue(names: ["a.test"])
+    for name in ["leaf.pem", "leaf.key"] {
+      try directory.write(name == "leaf.pem" ? identity.leaf.pem : identity.key.pem, to: name)
+    }
+    try directory.write(authority.root.pem, to: "ca.pem")
+    for (version, isConfirmed) in [("-tls1_2", false), ("-tls1_3", true)] {
+      let port = try freePort()
+      let server = try ChildProcess(
+        "openssl",
+        [
+          "s_server", "-accept", "\(port)", "-cert", "leaf.pem", "-key", "leaf.key", "-CAfile",
+          "ca.pem", "-Verify", "1", "-verify_return_error", "-quiet", version,
+        ], directory: directory.url)
+      let observer = try observer(names: ["a.test": ["127.0.0.1"]])
+      let endpoint = try endpoint("a.test", port)
+      var chains: [SeenChain] = []
+      for _ in 0..<200 where chains.isEmpty {
+        try await Task.sleep(for: .milliseconds(50))  // why: until the server listens.
+        chains = await observer.probe(endpoint).observations.compactMap {
+          if case .accepted(let chain) = $0.outcome { chain } else { nil }
+        }
+      }
+      #expect(chains.map(\.isConfirmed) == [isConfirmed], "\(version)")
+      try await server.terminate()
+    }
+  }
+
+  @Test(
     "every address of a name is an observation; one that cannot be reached is no more than that")
   func addresses() async throws {
     let port = try freePort()

@@ -289,33 +289,32 @@ import Testing
   }
 
   @Test(
-    "comes back beside the wildcard that had its hosts meanwhile: what people said of it is as it was",
-    arguments: [false, true])
-  func wordStays(isRestart: Bool) {
+    "is lost in one edit and back elsewhere in the next: it has its key and its CA",
+    arguments: [false, true],
+    [
+      WatchedEndpoint(fqdn: HostName.literal("a.test"), port: 8443),
+      WatchedEndpoint(
+        fqdn: HostName.literal("gate.test"),
+        patterns: [HostPattern.exact(HostName.literal("a.test"))]),
+    ])
+  func lostAndBack(isRestart: Bool, moved: WatchedEndpoint) {
     let now = Self.begin
-    let narrow = WatchedEndpoint(fqdn: HostName.literal("a.x.test"))
-    let wide = WatchedEndpoint(
-      fqdn: HostName.literal("x.test"), patterns: endpoint(1, "*.x.test").patterns)
-    var server = start([narrow, wide], at: now)
-    for each in [narrow, wide] { show(1, under: 101, at: each, server, now) }
-    func set(_ approval: ApprovalMode, at endpoint: WatchedEndpoint) {
-      let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
-      perform(server, at: now + 1) { state, _ in
-        state.change(endpoint.id, interval: nil, approval: approval, isPaused: nil, request)
-      }
+    let (lost, other) = (WatchedEndpoint(fqdn: HostName.literal("a.test")), endpoint(3, "o.test"))
+    var server = start([lost, other], at: now)
+    show(1, under: 101, at: lost, server, now)
+    show(9, under: 109, at: other, server, now)
+    server = configure(server, [other], isRestart: isRestart, at: now + 60)
+    #expect(listed("a.test", by: server).isEmpty)
+    server = configure(server, [moved, other], isRestart: isRestart, at: now + 61)
+    #expect(listed("a.test", by: server) == [pin(1)])
+    for second in 62...64 as ClosedRange<Int64> {
+      show(66, under: 200, at: moved, server, now + second)
     }
-    func watching(_ endpoints: [WatchedEndpoint], _ time: Int64) -> [ApprovalMode?] {
-      server = configure(server, endpoints, isRestart: isRestart, at: now + time)
-      return server.machine.endpoints.map(\.approval)
+    #expect(listed("a.test", by: server) == [pin(1)])
+    for second in 65...67 as ClosedRange<Int64> {
+      show(2, under: 101, at: moved, server, now + second)
     }
-    set(.manual, at: narrow)
-    #expect(watching([wide], 60) == [.manual])
-    // It was passed on once: a person may decide otherwise.
-    set(.automatic, at: wide)
-    #expect(watching([wide], 61) == [.automatic])
-    #expect(watching([narrow, wide], 62) == [.manual, .automatic])
-    // It leaves once more, and passes it on once more.
-    #expect(watching([wide], 63) == [.manual])
+    #expect(listed("a.test", by: server) == [pin(1), pin(2)])
   }
 
   @Test("keeps the newest key if a server with another configuration leads")

@@ -40,6 +40,59 @@ import Testing
     return endpointKeys
   }
 
+  /// What is held after three probes of a key of a stranger's under 200, where key 1 is listed under 100.
+  private static func heldAfter(_ answers: LedgerBench.Answer...) -> Bool {
+    var bench = LedgerBench()
+    for answer in answers { bench.see([(LedgerBench.here, "", answer)], 2) }
+    bench.see([(LedgerBench.here, "", .key(66, under: 200))], 3)
+    return bench.endpointKeys.held[pin(66)] != nil
+  }
+
+  @Test("is none that stood above a listed key in a handshake that was not finished")
+  func unfinished() {
+    #expect(Self.heldAfter(.key(1, under: 100), .unfinished(1, under: 200)))
+    // Nor above a new key that is published meanwhile: its issuer is known, and the rest is put in.
+    #expect(!Self.heldAfter(.key(1, under: 100), .key(1, under: 200)))
+    // What was seen first is believed, as always, and its CA stays known.
+    #expect(Self.heldAfter(.unfinished(1, under: 100)))
+    #expect(!Self.heldAfter(.unfinished(1, under: 200)))
+    #expect(Self.heldAfter(.unfinished(1, under: 100), .unfinished(1, under: 200)))
+    // A certificate that is an anchor itself says nothing of a CA.
+    var own = EndpointKeys()
+    _ = own.enter(.accepted(pin(1)), at: 0, rule: Self.rule)
+    let swapped = LedgerBench.probe([(LedgerBench.here, "", .unfinished(1, under: 200))])
+    _ = own.enter(swapped, at: 1, rule: Self.rule)
+    #expect(own.authorities.isEmpty)
+  }
+
+  @Test(
+    "is none that was put in above a new key under a known one, in a handshake that was not finished"
+  )
+  func crossed() {
+    for isConfirmed in [true, false] {
+      var endpointKeys = EndpointKeys()
+      func show(_ key: UInt8, under above: [UInt8], isConfirmed: Bool, at now: Int64) {
+        var chain = SeenChain(
+          leaf: SeenCertificate(pin: pin(key)), above: above.map { SeenCertificate(pin: pin($0)) })
+        chain.isConfirmed = isConfirmed
+        let probe = ProbeResult(observations: [ProbeObservation(outcome: .accepted(chain))])
+        _ = endpointKeys.enter(probe, at: now, rule: Self.rule)
+      }
+      show(1, under: [50, 100], isConfirmed: false, at: 0)
+      for now in 10..<13 as Range<Int64> {
+        show(2, under: [50, 200], isConfirmed: isConfirmed, at: now)
+      }
+      #expect(endpointKeys.keys.map(\.pin) == [pin(1), pin(2)])
+      #expect((endpointKeys.authorities[pin(200)] != nil) == isConfirmed)
+      // What is known of it goes on counting.
+      #expect(endpointKeys.authorities[pin(50)] == 12)
+      show(66, under: [51, 200], isConfirmed: true, at: 20)
+      show(66, under: [51, 200], isConfirmed: true, at: 21)
+      show(66, under: [51, 200], isConfirmed: true, at: 22)
+      #expect((endpointKeys.held[pin(66)] != nil) == !isConfirmed)
+    }
+  }
+
   @Test("is none beside a certificate that is an anchor itself: a key under a CA waits")
   func ownAnchor() {
     var endpointKeys = EndpointKeys()

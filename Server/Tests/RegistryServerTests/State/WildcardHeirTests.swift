@@ -208,12 +208,56 @@ import Testing
   }
 
   @Test(
+    "left before the wildcard came, or lost that for a moment: its key is listed under its name",
+    arguments: [false, true], [false, true])
+  func leftBefore(isRestart: Bool, hadWildcard: Bool) {
+    let now = Self.begin
+    let (wide, other) = (endpoint(1, "*.x.test"), endpoint(3, "o.test"))
+    let narrow = WatchedEndpoint(fqdn: HostName.literal("a.x.test"))
+    let before = hadWildcard ? [narrow, other, wide] : [narrow, other]
+    var server = start(before, at: now)
+    // The wildcard first: else it would join the list of a host under another CA.
+    if hadWildcard { show(3, under: 103, at: wide, server, now) }
+    for _ in 0..<3 { show(1, under: hadWildcard ? 103 : 101, at: narrow, server, now) }
+    show(9, under: 109, at: other, server, now)
+    if hadWildcard {
+      server = configure(server, [wide, other], isRestart: isRestart, at: now + 60)
+      #expect(listed("a.x.test", by: server) == [pin(1)])
+    }
+    server = configure(server, [other], isRestart: isRestart, at: now + 61)
+    #expect(listed("a.x.test", by: server).isEmpty)
+    server = configure(server, [wide, other], isRestart: isRestart, at: now + 62)
+    show(3, under: 103, at: wide, server, now + 63)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+    #expect(listed("*.x.test", by: server) == [pin(3)])
+  }
+
+  @Test("left with a key of a moment: that one does not stay under its name")
+  func leftWithPassing() {
+    let now = Self.begin
+    let wide = endpoint(1, "*.x.test")
+    let narrow = WatchedEndpoint(fqdn: HostName.literal("a.x.test"))
+    var server = start([narrow, wide], at: now)
+    show(3, under: 101, at: wide, server, now)
+    for _ in 0..<3 { show(1, under: 101, at: narrow, server, now) }
+    for second in 1...3 as ClosedRange<Int64> {
+      show(66, under: 101, at: narrow, server, now + second)
+    }
+    #expect(listed("a.x.test", by: server) == [pin(1), pin(66)])
+    for second in 4...60 as ClosedRange<Int64> {
+      show(1, under: 101, at: narrow, server, now + second)
+    }
+    server = configure(server, [wide], isRestart: false, at: now + 61)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+
+  @Test(
     "comes back below a wildcard that speaks for it now: the CAs of before are not known for it",
     arguments: [false, true])
   func comesBackBelow(isRestart: Bool) {
     let now = Self.begin
     let other = endpoint(3, "o.test")
-    let narrow = WatchedEndpoint(fqdn: HostName.literal("a.x.test"))
+    let narrow = endpoint(2, "a.x.test")
     let wide = endpoint(1, "*.x.test")
     var server = start([narrow, other], at: now)
     show(1, under: 101, at: narrow, server, now)
@@ -244,5 +288,35 @@ import Testing
     #expect(listed(pattern, by: server) == [pin(2)])
     server = configure(server, [apex], isRestart: isRestart, at: now + 61)
     #expect(listed(pattern, by: server) == [pin(2)])
+  }
+
+  @Test(
+    "comes back beside the wildcard that had its hosts meanwhile: what people said of it is as it was",
+    arguments: [false, true])
+  func wordStays(isRestart: Bool) {
+    let now = Self.begin
+    let narrow = WatchedEndpoint(fqdn: HostName.literal("a.x.test"))
+    let wide = WatchedEndpoint(
+      fqdn: HostName.literal("x.test"), patterns: endpoint(1, "*.x.test").patterns)
+    var server = start([narrow, wide], at: now)
+    for each in [narrow, wide] { show(1, under: 101, at: each, server, now) }
+    func set(_ approval: ApprovalMode, at endpoint: WatchedEndpoint) {
+      let request = DocumentState.Request(who: "ada", at: now + 1, why: "")
+      perform(server, at: now + 1) { state, _ in
+        state.change(endpoint.id, interval: nil, approval: approval, isPaused: nil, request)
+      }
+    }
+    func watching(_ endpoints: [WatchedEndpoint], _ time: Int64) -> [ApprovalMode?] {
+      server = configure(server, endpoints, isRestart: isRestart, at: now + time)
+      return server.machine.endpoints.map(\.approval)
+    }
+    set(.manual, at: narrow)
+    #expect(watching([wide], 60) == [.manual])
+    // It was passed on once: a person may decide otherwise.
+    set(.automatic, at: wide)
+    #expect(watching([wide], 61) == [.automatic])
+    #expect(watching([narrow, wide], 62) == [.manual, .automatic])
+    // It leaves once more, and passes it on once more.
+    #expect(watching([wide], 63) == [.manual])
   }
 }

@@ -9,6 +9,8 @@ struct LedgerBench {
   enum Answer: Sendable {
     /// A key under a chain that counts.
     case key(UInt8, under: UInt8 = 100)
+    /// The same in a handshake that was not finished.
+    case unfinished(UInt8, under: UInt8)
     /// A chain that proves nothing.
     case refused
     /// Nothing.
@@ -38,16 +40,23 @@ struct LedgerBench {
       observations: view.map { vantage, address, answer in
         let outcome: ProbeObservation.Outcome =
           switch answer {
-          case .key(let key, let authority):
-            .accepted(
-              SeenChain(
-                leaf: SeenCertificate(pin: pin(key)),
-                above: [SeenCertificate(pin: pin(authority))]))
+          case .key(let key, let authority): .accepted(chain(key, authority))
+          case .unfinished(let key, let authority):
+            .accepted(chain(key, authority, isConfirmed: false))
           case .refused: .refused(reason: "self-signed", presented: nil)
           case .silent: .unreachable(reason: "timed out")
           }
         return ProbeObservation(vantage: vantage, address: address, outcome: outcome)
       })
+  }
+
+  private static func chain(
+    _ key: UInt8, _ authority: UInt8, isConfirmed: Bool = true
+  ) -> SeenChain {
+    var chain = SeenChain(
+      leaf: SeenCertificate(pin: pin(key)), above: [SeenCertificate(pin: pin(authority))])
+    chain.isConfirmed = isConfirmed
+    return chain
   }
 
   /// Enters so many probes that all show the same.

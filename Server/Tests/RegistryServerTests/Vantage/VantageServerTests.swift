@@ -74,6 +74,19 @@ struct VantageServerTests {
     #expect(try await bench.sees(bench.probe()))
   }
 
+  @Test(
+    "of several addresses each is dialled in time, whatever the order of the resolver: a point sees all servers"
+  )
+  func order() async throws {
+    let bench = try VantageBench()
+    let other = try LocalTLSServer(identity: bench.site.identity) { _ in .text("never asked") }
+    bench.lead(to: [.loopback(bench.site.port), .loopback(other.port)])
+    for _ in 0..<40 where bench.site.counts.connections == 0 || other.counts.connections == 0 {
+      #expect(try await bench.sees(bench.probe()))
+    }
+    #expect(bench.site.counts.connections > 0 && other.counts.connections > 0)
+  }
+
   @Test("an enrolled address is dialled as it is, if its network is named")
   func literal() async throws {
     let closed = try VantageBench(networks: [], enrolled: ["127.0.0.1:1"])
