@@ -9,8 +9,8 @@
 ///   lies between may take the key back, so after every pause they are looked at again.
 /// - What fails is tried again, later each time, but for what the server refuses.
 /// - Time in which a list could not be looked at, or in which nobody looked, is none to settle in: apps may have been
-///   without it, too, and ask again later. A clock that is set back is such a
-///   time, and so is one that is set ahead by more than a quarter of an hour.
+///   without it, too, and ask again later. A clock that is set back is such a time, and so is one that is set ahead by more
+///   than a quarter of an hour.
 struct AnnouncementProgress {
   enum Step: Equatable {
     case look, stage, run
