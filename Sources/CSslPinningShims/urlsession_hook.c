@@ -96,17 +96,6 @@ void pp_session_release_from_connection(struct session *s) {
   release_session(s);
 }
 
-pp_transfer pp_view(const struct transfer *t) {
-  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->attempt, t->refreshed};
-}
-
-void pp_note(struct transfer *t, pp_decision decision, const char *message) {
-  t->verdict = decision == PP_RETRY     ? TO_RETRY
-               : decision == PP_REFRESH ? TO_REFRESH
-                                        : REFUSED;
-  snprintf(t->message, sizeof t->message, "%s", message);
-}
-
 struct curl_tlssessioninfo *pp_tls_info(CURL *easy) {
   struct curl_tlssessioninfo *info = NULL;
   return REAL(curl_easy_getinfo)(easy, CURLINFO_TLS_SSL_PTR, &info) == CURLE_OK ? info : NULL;
@@ -171,6 +160,14 @@ static void disarm(CURL *h) {
   curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
 }
 
+// By itself libcurl keeps four connections for each transfer that there is just then, and closes others as transfers
+// end: between two bursts nearly all. A new one costs a whole handshake and a verdict, since none is resumed.
+static void keep_connections(struct session *s, int transfers) {
+  if (transfers <= s->most_transfers) return;
+  s->most_transfers = transfers;
+  REAL(curl_multi_setopt)(s->multi, CURLMOPT_MAXCONNECTS, 4L * transfers);
+}
+
 static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
@@ -183,6 +180,8 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
     s->transfers = t;
     transfer_count++;
   }
+  int transfers = 0;
+  for (struct transfer *each = t; each; each = each->next) transfers++;
   uint64_t last_id = t ? t->id : 0;
   bool was_pending = t && pp_was_pending(t);
   if (t) {
@@ -195,6 +194,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (!s) return REAL(curl_multi_add_handle)(multi, easy);
   if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
+  keep_connections(s, transfers);
   if (was_pending) s->options.ended(s->options.context, last_id, NULL);
   pp_read_url(t);
   if (!arm(t, false)) return CURLM_OUT_OF_MEMORY;

@@ -77,6 +77,7 @@ struct session {
   int references;
   struct transfer *transfers;
   int parked_count;
+  int most_transfers;  // at once, so far
   int wake_fd;
   bool watching;
   void *watch_token;

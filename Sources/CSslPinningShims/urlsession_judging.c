@@ -31,6 +31,17 @@ static void make_index(void) {
   context_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_connection);
 }
 
+pp_transfer pp_view(const struct transfer *t) {
+  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->attempt, t->refreshed};
+}
+
+void pp_note(struct transfer *t, pp_decision decision, const char *message) {
+  t->verdict = decision == PP_RETRY     ? TO_RETRY
+               : decision == PP_REFRESH ? TO_REFRESH
+                                        : REFUSED;
+  snprintf(t->message, sizeof t->message, "%s", message);
+}
+
 // OpenSSL asks here instead of verifying by itself. Runs inside curl_multi_socket_action, on the
 // queue of the session that opened the connection.
 static int verify(X509_STORE_CTX *store_context, void *argument) {

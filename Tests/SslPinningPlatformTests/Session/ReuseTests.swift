@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import FoundationNetworking
 import SslPinningPlatform
@@ -17,6 +18,25 @@ struct ReuseTests {
     for _ in 0..<2 { _ = try await session.data(from: site.url()) }
     #expect(site.server.counts.connections == 1)
     #expect(site.server.requests.count == 5)
+  }
+
+  @Test("are kept between bursts: the next one makes none anew", .timeLimit(.minutes(1)))
+  func bursts() async throws {
+    let gate = Gate(size: 6)
+    let site = try PinnedSite { _ in
+      gate.pass()
+      return .text("hello")
+    }
+    let session = site.session()
+    for _ in 0..<4 {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<gate.size {
+          group.addTask { _ = try await session.data(from: site.url()) }
+        }
+        try await group.waitForAll()
+      }
+    }
+    #expect(site.server.counts.connections == gate.size)
   }
 
   @Test("carry no further request once their pin is removed")
@@ -80,5 +100,22 @@ struct ReuseTests {
     _ = try await session.data(from: site.url())
     #expect(site.judge.refreshes.count == 1)
     #expect(site.server.requests.count == 2)
+  }
+}
+
+/// Lets threads go on once so many are there.
+private final class Gate: Sendable {
+  let size: Int
+  private let here = Locked(0)
+  private let all = DispatchSemaphore(value: 0)
+
+  init(size: Int) { self.size = size }
+
+  func pass() {
+    let isLast = here.withLock { here in
+      here = (here + 1) % size
+      return here == 0
+    }
+    if isLast { for _ in 1..<size { all.signal() } } else { all.wait() }
   }
 }

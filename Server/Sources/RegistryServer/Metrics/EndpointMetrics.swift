@@ -243,14 +243,10 @@ final class VantageMetrics: Sendable {
       }
       // A question of its own for each kind of key would have one kind unsay what another one said.
       guard observation.vantage != ProbeObservation.direct, observation.keyType.isEmpty,
-        var reason = observation.silence
+        let reason = blindness(of: observation, isSeenFromHere: isSeenFromHere, at: now)
+          ?? observation.silence
       else {
         continue
-      }
-      if reason == .answers,
-        let text = blindness(of: observation, isSeenFromHere: isSeenFromHere, at: now)
-      {
-        reason = .silent(text)
       }
       up.cell(observation.vantage).set(reason == .answers ? 1 : 0)
       let isNew = silent.withLock { silent in
@@ -264,14 +260,15 @@ final class VantageMetrics: Sendable {
     return changes
   }
 
-  /// Why a point that answers is no use: nothing of what this server sees is seen from there.
+  /// Why a point that answers, or may, is no use: nothing of what this server sees is seen from there.
   private func blindness(
     of observation: ProbeObservation, isSeenFromHere: Bool, at now: Int64
-  ) -> String? {
+  ) -> ProbeObservation.Silence? {
     guard case .unreachable(let reason) = observation.outcome else {
       blind.withLock { $0[observation.vantage] = nil }
       return nil
     }
+    guard observation.cause != .vantage else { return nil }
     let found = blind.withLock { blind in
       var own = blind[observation.vantage] ?? Blindness(since: now)
       if isSeenFromHere { own.probes += 1 }
@@ -281,7 +278,7 @@ final class VantageMetrics: Sendable {
     guard found.probes >= Self.blindProbes, now - found.since >= Self.blindSeconds else {
       return nil
     }
-    return "it sees none of the endpoints that this server sees: \(reason)"
+    return .silent("it sees none of the endpoints that this server sees: \(reason)")
   }
 
   /// - Returns: whether it is news.

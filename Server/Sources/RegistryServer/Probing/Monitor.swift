@@ -316,29 +316,64 @@ final class AsyncSignal: Sendable {
 
 /// Which vantage points were silent when they last had all the time that a probe gives them.
 ///
-/// For a minute they are not waited for as long as the others; then one probe finds out whether they are back, so a
-/// point that is merely slow is never shut out for good. Pure: times are milliseconds of a clock that is never set.
+/// - For a minute they are not waited for as long as the others; then one probe finds out whether they are back, so a
+///   point that is merely slow is never shut out for good.
+/// - A tunnel that carries nothing may be the endpoint's fault. If others were heard through the point within that
+///   minute, it is hurried for that endpoint alone: one that swallows TLS must not take the point's voice for all.
+///
+/// Pure: times are milliseconds of a clock that is never set.
 struct SilentRoutes: Sendable {
+  /// What a probe through a point came to.
+  enum Answer: Sendable {
+    /// The point works.
+    case heard
+    /// The point itself did not answer.
+    case silent
+    /// The point opened a tunnel, and nothing came through it.
+    case empty
+  }
+
+  /// Where nothing was heard.
+  private struct Place: Hashable {
+    let route: Int
+    /// `nil`: of whatever endpoint.
+    var endpoint: String?
+  }
+
   /// For how long a route is hurried.
   static let pause: Int64 = 60_000
 
-  private var since: [Int: Int64] = [:]
+  private var since: [Place: Int64] = [:]
+  private var heard: [Int: Int64] = [:]
 
-  /// The routes that are not to be waited for as long as usual.
-  func routes(at now: Int64) -> Set<Int> {
-    Set(since.filter { now - $0.value < Self.pause }.keys)
+  /// The routes that are not to be waited for as long as usual when this endpoint is probed.
+  func routes(to endpoint: String, of all: Range<Int>, at now: Int64) -> Set<Int> {
+    Set(
+      all.filter { route in
+        [Place(route: route), Place(route: route, endpoint: endpoint)].contains {
+          since[$0].map { now - $0 < Self.pause } ?? false
+        }
+      })
   }
 
-  /// Enters what a probe through a route came to.
+  /// Enters what a probe of an endpoint through a route came to.
   ///
   /// - Parameters:
   ///   - wasHurried: whether it had less than its time: its silence says nothing new.
   ///   - now: when the probe began.
-  mutating func note(_ route: Int, isSilent: Bool, wasHurried: Bool, at now: Int64) {
-    if !isSilent {
-      since[route] = nil
-    } else if !wasHurried {
-      since[route] = now
+  mutating func note(
+    _ route: Int, to endpoint: String, _ answer: Answer, wasHurried: Bool, at now: Int64
+  ) {
+    let place = Place(route: route, endpoint: endpoint)
+    switch answer {
+    case .heard:
+      heard[route] = now
+      since[place] = nil
+      since[Place(route: route)] = nil
+    case .silent, .empty:
+      guard !wasHurried else { return }
+      let isOthersFault = answer == .empty && heard[route].map { now - $0 < Self.pause } ?? false
+      since[isOthersFault ? place : Place(route: route)] = now
     }
   }
 }

@@ -86,7 +86,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
 
   public func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult {
     let begun = MonotonicReading.milliseconds()
-    let hurried = silent.withLock { $0.routes(at: begun) }
+    let hurried = silent.withLock { $0.routes(to: endpoint.id, of: routes.indices, at: begun) }
     let addresses = endpoint.address.map {
       [Endpoint(address: $0.description, port: endpoint.port)]
     }
@@ -99,10 +99,11 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     silent.withLock { silent in
       for finding in findings where finding.route != 0 && finding.keyType == nil {
-        let outcome = ProbeObservation.Outcome(finding)
-        let cause = Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere)
+        guard let answer = Self.answer(of: finding, isSeenFromHere: isSeenFromHere) else {
+          continue
+        }
         silent.note(
-          finding.route, isSilent: cause == .vantage, wasHurried: hurried.contains(finding.route),
+          finding.route, to: endpoint.id, answer, wasHurried: hurried.contains(finding.route),
           at: begun)
       }
     }
@@ -127,19 +128,31 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     "the resolver did not answer in time, and the address it gave last shows another key; "
     + "hint: that key counts once the name resolves"
 
-  /// Why an observation failed. A proxy that heard what it was asked and did not answer counts as silent
-  /// only if the endpoint is well: otherwise it may wait for the endpoint.
+  /// Whether a vantage point was heard; `nil` if that is not known. One that got the request and did not answer counts as
+  /// silent only if the endpoint is well: otherwise it may wait for the endpoint.
+  private static func answer(
+    of finding: ProbeFinding, isSeenFromHere: Bool
+  ) -> SilentRoutes.Answer? {
+    guard case .failure(let error) = finding.outcome else { return .heard }
+    switch finding.blame {
+    case .proxy: return .silent
+    case .proxyOrServer where isSeenFromHere:
+      return error == .timeout(.handshake) ? .empty : .silent
+    case .proxyOrServer: return nil
+    case .server: return .heard
+    }
+  }
+
+  /// Why an observation failed. A tunnel that carries nothing is a time-out: whether the point or the endpoint is to blame
+  /// shows at other endpoints (``VantageMetrics``).
   private static func cause(
     _ finding: ProbeFinding, _ outcome: ProbeObservation.Outcome, isSeenFromHere: Bool
   ) -> ProbeFailureCause? {
     switch (outcome, finding.outcome) {
     case (.accepted, _): nil
     case (_, .failure(let error)):
-      switch finding.blame {
-      case .proxy: .vantage
-      case .proxyOrServer where isSeenFromHere: .vantage
-      case .proxyOrServer, .server: ProbeFailureCause(error)
-      }
+      answer(of: finding, isSeenFromHere: isSeenFromHere) == .silent
+        ? .vantage : ProbeFailureCause(error)
     case (.unreachable, .success): .dns
     case (_, .success(.untrusted(_, _, let isChainGood))): isChainGood ? .name : .chain
     case (_, .success(.trusted)): .chain

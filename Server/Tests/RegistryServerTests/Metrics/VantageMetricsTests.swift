@@ -74,8 +74,12 @@ struct VantageMetricsTests {
     #expect(probed(.refused, after: 600) == [.init(vantage: "oslo", reason: reason)])
     #expect(try isUp == 0)
     #expect(probed(nil, after: 601) == [.init(vantage: "oslo", reason: nil)])
+    // Nothing comes of the endpoint through its tunnels: no word of the point, until it sees nothing at all.
+    for seconds in [602, 700, 901] as [Int64] { #expect(probed(.timeout, after: seconds).isEmpty) }
+    #expect(probed(.timeout, after: 902) == [.init(vantage: "oslo", reason: reason)])
+    #expect(probed(nil, after: 903) == [.init(vantage: "oslo", reason: nil)])
     // Nor does this server see them: that says nothing of the point.
-    for seconds in [700, 900, 1100, 1300] as [Int64] {
+    for seconds in [1000, 1200, 1400, 1600] as [Int64] {
       #expect(probed(.refused, here: .refused, after: seconds).isEmpty)
     }
   }

@@ -3,19 +3,37 @@ import Testing
 @testable import RegistryServer
 
 @Suite("A vantage point that is silent is not waited for") struct SilentRoutesTests {
+  private var silent = SilentRoutes()
+
+  private func hurried(at now: Int64, to endpoint: String = "a") -> Set<Int> {
+    silent.routes(to: endpoint, of: 0..<3, at: now)
+  }
+
   @Test("for a minute, then it has its time again; one answer, and it has it at once")
-  func minute() {
-    var silent = SilentRoutes()
-    silent.note(1, isSilent: true, wasHurried: false, at: 1000)
-    silent.note(2, isSilent: false, wasHurried: false, at: 1000)
-    #expect(silent.routes(at: 1000) == [1])
+  mutating func minute() {
+    silent.note(1, to: "a", .silent, wasHurried: false, at: 1000)
+    silent.note(2, to: "a", .heard, wasHurried: false, at: 1000)
+    #expect(hurried(at: 1000) == [1])
+    #expect(hurried(at: 1000, to: "b") == [1])
     // What a hurried probe comes to does not lengthen the minute: a slow point would never be back.
-    silent.note(1, isSilent: true, wasHurried: true, at: 60_000)
-    #expect(silent.routes(at: 60_999) == [1])
-    #expect(silent.routes(at: 61_000) == [])
-    silent.note(1, isSilent: true, wasHurried: false, at: 61_000)
-    #expect(silent.routes(at: 61_000) == [1])
-    silent.note(1, isSilent: false, wasHurried: true, at: 62_000)
-    #expect(silent.routes(at: 62_000) == [])
+    silent.note(1, to: "a", .silent, wasHurried: true, at: 60_000)
+    #expect(hurried(at: 60_999) == [1])
+    #expect(hurried(at: 61_000) == [])
+    silent.note(1, to: "a", .silent, wasHurried: false, at: 61_000)
+    #expect(hurried(at: 61_000) == [1])
+    silent.note(1, to: "b", .heard, wasHurried: true, at: 62_000)
+    #expect(hurried(at: 62_000) == [])
+  }
+
+  @Test("an endpoint of which nothing comes through its tunnels hurries it for no other endpoint")
+  mutating func emptyTunnel() {
+    silent.note(1, to: "a", .heard, wasHurried: false, at: 1000)
+    silent.note(1, to: "b", .empty, wasHurried: false, at: 2000)
+    #expect(hurried(at: 2000, to: "b") == [1])
+    #expect(hurried(at: 2000) == [])
+    #expect(hurried(at: 62_000, to: "b") == [])
+    // Nothing was heard through it for a minute: it may well be the point.
+    silent.note(1, to: "b", .empty, wasHurried: false, at: 62_000)
+    #expect(hurried(at: 62_000) == [1])
   }
 }

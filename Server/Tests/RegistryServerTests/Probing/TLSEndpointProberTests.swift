@@ -229,6 +229,20 @@ struct TLSEndpointProberTests {
     }
   }
 
+  @Test(
+    "a tunnel that carries nothing of one endpoint is a time-out there, and no word of the point")
+  func emptyTunnel() async throws {
+    let identity = try authority.issue(names: ["a.test"])
+    let server = try LocalTLSServer(identity: identity) { _ in .text("never asked") }
+    let swallows = try LocalRawServer(.silent)
+    let proxy = try InterceptingProxy.tunnelling { _, _ in .loopback(swallows.port) }
+    let observer = try observer(
+      [VantagePoint(name: "elsewhere", host: "127.0.0.1", port: proxy.port)], timeout: 2000,
+      names: ["a.test": ["127.0.0.1"]])
+    let probe = try await observer.probe(endpoint("a.test", server.port))
+    #expect(probe.observations.map(\.cause) == [nil, .timeout])
+  }
+
   @Test("a name without an address is one observation, and the vantage points still probe")
   func noAddress() async throws {
     let identity = try authority.issue(names: ["a.test"])
