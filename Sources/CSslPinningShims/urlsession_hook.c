@@ -160,12 +160,13 @@ static void disarm(CURL *h) {
   curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
 }
 
-// By itself libcurl keeps four connections for each transfer that there is just then, and closes others as transfers
-// end: between two bursts nearly all. A new one costs a whole handshake and a verdict, since none is resumed.
-static void keep_connections(struct session *s, int transfers) {
-  if (transfers <= s->most_transfers) return;
-  s->most_transfers = transfers;
-  REAL(curl_multi_setopt)(s->multi, CURLMOPT_MAXCONNECTS, 4L * transfers);
+// By itself libcurl keeps four connections for each transfer of just then, so between two bursts hardly any. A new one
+// costs a whole handshake and a verdict. So a session keeps those of its greatest burst, up to 64: they are descriptors.
+static void keep_connections(struct session *s) {
+  long own = 0;
+  for (struct transfer *t = s->transfers; t; t = t->next) own += 4;
+  if (own > s->kept) s->kept = own < 64 ? own : 64;
+  REAL(curl_multi_setopt)(s->multi, CURLMOPT_MAXCONNECTS, own > s->kept ? own : s->kept);
 }
 
 static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
@@ -180,8 +181,6 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
     s->transfers = t;
     transfer_count++;
   }
-  int transfers = 0;
-  for (struct transfer *each = t; each; each = each->next) transfers++;
   uint64_t last_id = t ? t->id : 0;
   bool was_pending = t && pp_was_pending(t);
   if (t) {
@@ -194,7 +193,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (!s) return REAL(curl_multi_add_handle)(multi, easy);
   if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
-  keep_connections(s, transfers);
+  keep_connections(s);
   if (was_pending) s->options.ended(s->options.context, last_id, NULL);
   pp_read_url(t);
   if (!arm(t, false)) return CURLM_OUT_OF_MEMORY;
@@ -237,6 +236,7 @@ static CURLMcode HOOKED(curl_multi_remove_handle)(CURLM *multi, CURL *easy) {
   }
   pthread_mutex_unlock(&lock);
   if (!t) return result;
+  keep_connections(s);
   if (idle) unwatch(s, easy);
   if (pp_was_pending(t)) s->options.ended(s->options.context, t->id, NULL);
   disarm(easy);

@@ -77,7 +77,7 @@ struct session {
   int references;
   struct transfer *transfers;
   int parked_count;
-  int most_transfers;  // at once, so far
+  long kept;  // connections, between transfers
   int wake_fd;
   bool watching;
   void *watch_token;

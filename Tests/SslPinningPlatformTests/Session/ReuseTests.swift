@@ -1,4 +1,5 @@
 import Dispatch
+import FaultLab
 import Foundation
 import FoundationNetworking
 import SslPinningPlatform
@@ -37,6 +38,37 @@ struct ReuseTests {
       }
     }
     #expect(site.server.counts.connections == gate.size)
+  }
+
+  @Test(
+    "are kept up to a bound, however many requests were under way at once", .timeLimit(.minutes(1)))
+  func bounded() async throws {
+    let gate = Gate(size: 6)
+    let site = try PinnedSite { request in
+      if request.target == "/burst" { gate.pass() }
+      return .text("hello")
+    }
+    let second = try LocalTLSServer(identity: site.identity) { _ in .text("hello") }
+    let session = site.session()
+    // Six connections, behind which the others wait.
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<60 {
+        group.addTask { _ = try await session.data(from: site.url("/burst")) }
+      }
+      try await group.waitForAll()
+    }
+    var urls: [URL] = []
+    for (port, number) in [site.server.port, second.port].flatMap({ port in
+      (0..<40).map { (port, $0) }
+    }) {
+      urls.append(try site.url(host: "h\(number).localhost", port: port))
+    }
+    for _ in 0..<2 {
+      for url in urls { _ = try await session.data(from: url) }
+    }
+    // Had it kept them all, the second round would have made none.
+    let made = site.server.counts.connections + second.counts.connections - gate.size
+    #expect(made > urls.count)
   }
 
   @Test("carry no further request once their pin is removed")

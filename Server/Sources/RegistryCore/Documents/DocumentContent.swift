@@ -9,15 +9,23 @@ package struct DocumentContent: Sendable, Equatable {
   package var mirrors: [RegistryMirror] = []
   /// What the statement says of hosts besides their keys.
   package var hosts: [HostSettings] = []
+  /// What it does not say: the first statement under a new key set has these, too.
+  package var vanished = VanishedHosts()
 
   /// What a state amounts to.
   package init(
     _ state: DocumentState, endpoints: [WatchedEndpoint], mirrors: [RegistryMirror] = []
   ) {
-    entries = DocumentEntry.entries(of: endpoints, state: state)
+    let left = state.vanished(beside: endpoints)
+    entries = DocumentEntry.entries(of: endpoints, state: state, left)
     denied = state.denied.map(\.pin)
     removed = state.removed
-    hosts = HostTerms.settings(of: endpoints, listed: Set(entries.map(\.pattern)))
+    let listed = Set(entries.map(\.pattern))
+    let spokenFor = Set(endpoints.flatMap(\.patterns))
+    hosts =
+      HostTerms.settings(of: endpoints, listed: listed)
+      + left.filter { listed.contains($0) && !spokenFor.contains($0) }.settings
+    vanished = left.filter { !listed.contains($0) && !spokenFor.contains($0) }
     self.mirrors = mirrors
   }
 
@@ -66,13 +74,13 @@ package struct DocumentEntry: Sendable, Hashable {
   /// that read the statement beside it refuse anyway. Keys that were out already never come back: clients of format 1
   /// would take them again.
   static func entries(
-    of endpoints: [WatchedEndpoint], state: DocumentState
+    of endpoints: [WatchedEndpoint], state: DocumentState, _ vanished: VanishedHosts
   ) -> [DocumentEntry] {
     let denied = state.deniedPins
     let entries = entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) {
       !denied.contains($0)
     }
-    guard entries.isEmpty else { return entries + left(beside: endpoints, state) }
+    guard entries.isEmpty else { return entries + left(beside: endpoints, state, vanished) }
     let listed = listed(in: state.document).filter { !state.removed.contains($0.pattern) }
     let left = listed.filter { !denied.contains($0.pin) }
     guard left.isEmpty else { return left }
@@ -84,7 +92,7 @@ package struct DocumentEntry: Sendable, Hashable {
   }
 
   private static func left(
-    beside endpoints: [WatchedEndpoint], _ state: DocumentState
+    beside endpoints: [WatchedEndpoint], _ state: DocumentState, _ vanished: VanishedHosts
   ) -> [DocumentEntry] {
     let patterns = Set(endpoints.flatMap(\.patterns)).union(state.removed)
     // Without a wildcard nothing has to be parsed.
@@ -95,8 +103,7 @@ package struct DocumentEntry: Sendable, Hashable {
     let pins = Set(keys.map(\.pin)).subtracting(state.deniedPins)
     let listed = listed(in: state.document)
     let names = Set(listed.map(\.pattern))
-    let vanished = state.vanished(beside: endpoints).filter { !names.contains($0.pattern) }
-    return (listed + vanished).filter { entry in
+    return (listed + vanished.filter { !names.contains($0) }.entries).filter { entry in
       pins.contains(entry.pin) && !patterns.contains(entry.pattern)
         && (entry.pattern.covering.contains(where: patterns.contains)
           || entry.pattern.crossing.map(patterns.contains) == true)

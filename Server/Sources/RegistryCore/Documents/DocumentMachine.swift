@@ -298,9 +298,9 @@ extension DocumentMachine {
     from copy: SignedCopy, lost: RecordAge?, at now: Int64
   ) -> [DocumentEffect] {
     var next = state
+    next.watchHosts(of: copy, beside: watched.list)
     if let lost, record.version == 0 {
       record.outdate(lost)
-      next.watchHosts(of: copy, beside: watched.list)
       next.raise(
         ServerAlert(kind: .storeLost, message: DocumentState.lostStoreMessage, since: now))
     }
@@ -369,6 +369,7 @@ extension DocumentMachine {
   }
 
   private mutating func begin(_ new: WriteAttempt) -> [DocumentEffect] {
+    state.noteSpokenHosts(of: watched.list)
     var attempt = WriteAttempt(at: new.at, change: new.change, reads: new.reads, state: state)
     if let change = new.change {
       if let doubt { return end(.failure(.notStored(doubt.reason))) }
@@ -388,8 +389,7 @@ extension DocumentMachine {
     } else if !isDue(at: new.at) {
       return end()
     }
-    attempt.entries = history.entries + attempt.changed
-    attempt.version = record.version
+    (attempt.entries, attempt.version) = (history.entries + attempt.changed, record.version)
     if mayPublish, mustSign || isOld(at: new.at) || new.change != nil {
       attempt.signing = DocumentDraft.Signing(
         settings.content(of: attempt.state), &attempt.state, at: new.at,

@@ -79,6 +79,7 @@ extension DocumentState {
   }
 
   /// Takes an endpoint out, with its keys, and tells clients that they may forget its hosts, unless others speak for them.
+  /// Also one that left the configuration, whose hosts clients keep until then.
   ///
   /// - Throws: ``AdministrationError/leavesUnseen(_:)`` if none of those others was seen yet: the host would be on no
   ///   list, and whatever they show, also what waits there for a person, a first sight.
@@ -86,7 +87,7 @@ extension DocumentState {
     _ id: String, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     let inForce = endpoints(configured: configured)
-    guard let endpoint = inForce.first(where: { $0.id == id }) else {
+    guard let endpoint = inForce.first(where: { $0.id == id }) ?? formerEndpoint(id) else {
       throw .noSuchEndpoint(id, known: inForce.map(\.id))
     }
     let others = inForce.filter { $0.id != id }
@@ -150,7 +151,8 @@ extension DocumentState {
     return [request.entry("key_approved", id, pin)]
   }
 
-  /// Publishes a key no more, without denying it: an endpoint that shows it again has it confirmed anew.
+  /// Publishes a key no more, without denying it: an endpoint that shows it again has it confirmed anew. Also by the names
+  /// of hosts that were left to a wildcard of the endpoint.
   package mutating func revoke(
     _ pin: SPKIPin, at id: String, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
@@ -161,10 +163,31 @@ extension DocumentState {
     let bare = inForce.filter { $0.id == id && leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     var next = self
-    next.keysByEndpoint[id]?.withdraw(pin)
+    let ids = [id] + keptBelow(inForce.filter { $0.id == id }, pin, beside: inForce)
+    for id in ids {
+      next.keysByEndpoint[id]?.withdraw(pin)
+      // One that left and comes back begins anew: its CAs, too, are those of before.
+      let isLeft = !inForce.contains { $0.id == id }
+      if isLeft, next.keysByEndpoint[id]?.keys.isEmpty == true { next.keysByEndpoint[id] = nil }
+    }
     guard next.hasEntries(of: inForce) else { throw .wouldBeEmpty }
     self = next
-    return [request.entry("key_revoked", id, pin)]
+    return ids.map { request.entry("key_revoked", $0, pin) }
+  }
+
+  /// The endpoints that left hosts with this key to a wildcard of one of these: the key would stay listed by their names.
+  private func keptBelow(
+    _ endpoints: [WatchedEndpoint], _ pin: SPKIPin, beside inForce: [WatchedEndpoint]
+  ) -> [String] {
+    let ids = Set(inForce.map(\.id))
+    let patterns = Set(endpoints.flatMap(\.patterns))
+    return keysByEndpoint.keys.filter { id in
+      guard !ids.contains(id), keysByEndpoint[id]?.keys.contains(where: { $0.pin == pin }) == true
+      else { return false }
+      return formerEndpoint(id)?.patterns.contains {
+        $0.covering.dropFirst().contains(where: patterns.contains)
+      } ?? false
+    }.sorted()
   }
 
   /// Denies a key wherever it stands.
@@ -231,7 +254,8 @@ extension DocumentState {
   /// Whether the document would have an entry by these endpoints' own keys.
   private func hasEntries(of endpoints: [WatchedEndpoint]) -> Bool {
     let pins = Set(endpoints.flatMap { keysByEndpoint[$0.id]?.keys.map(\.pin) ?? [] })
-    return DocumentEntry.entries(of: endpoints, state: self).contains { pins.contains($0.pin) }
+    return DocumentEntry.entries(of: endpoints, state: self, vanished(beside: endpoints))
+      .contains { pins.contains($0.pin) }
   }
 
   /// Whether an endpoint has this key and would be left without one that its servers show, or without

@@ -15,6 +15,7 @@ import SslPinningRules
 ///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
 ///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],
 ///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
+///       "spokenHosts": { "gate.example.com:443": { "patterns": [ … ], "terms": { … } } },
 ///       "alerts": [ … ], "returns": 1 }
 ///
 /// - Format 1 had `keysByEndpoint`, a list of keys for each endpoint, and nothing else; it is read too.
@@ -58,6 +59,9 @@ extension DocumentState {
       "alerts": .array(
         alerts.sorted { $0.key < $1.key }.flatMap(\.value).map(\.json)),
     ]
+    if !spokenHosts.isEmpty {
+      json["spokenHosts"] = .object(JSONObject(spokenHosts.map { ($0.key, $0.value.json) }))
+    }
     if returns > 0 { json["returns"] = .integer(returns) }
     if let number { json["number"] = .array([.integer(number.epoch), .integer(number.version)]) }
     // In one piece: this may be megabytes.
@@ -115,6 +119,11 @@ extension DocumentState {
     for text in try record.strings("removed") {
       guard let pattern = try? HostPattern(text) else { throw StateFault(member: "removed") }
       removed.append(pattern)
+    }
+    if object["spokenHosts"] != nil {
+      for (id, value) in try record.members("spokenHosts") {
+        spokenHosts[id] = try SpokenHosts(try StateReader(value, "spokenHosts"))
+      }
     }
     returns = try record.count("returns", upTo: RecordAge.mostReturns)
     for alert in try record.list("alerts", ServerAlert.init) { raise(alert) }

@@ -35,7 +35,7 @@ extension DocumentState {
     let before = (keysByEndpoint, overrides)
     for endpoint in inForce { overrides[endpoint.id]?.isApprovalPassedOn = false }
     listed.follow(document)
-    let kept = listed.adding(vanished(beside: inForce))
+    let kept = listed.adding(vanished(beside: inForce).entries)
     if let stored { forgetUnlisted(inForce, kept, stored) }
     let heirs = Heirs(of: self, inForce, kept, stored ?? [:], inDocument: listed)
     let takings = heirs.lost.map { ($0, heirs.holders(of: $0)) }
@@ -280,120 +280,5 @@ extension EndpointKeys {
   fileprivate mutating func letGo(of pins: Set<SPKIPin>) {
     keys.removeAll { pins.contains($0.pin) }
     if keys.isEmpty { self = EndpointKeys() }
-  }
-}
-
-extension DocumentState {
-  /// What endpoints that left had for the hosts of their names: of several of one name the last one. Clients keep it where
-  /// the document says nothing of the host.
-  ///
-  /// An endpoint that spoke for other names is not among them: with the document its patterns are forgotten.
-  func vanished(beside inForce: [WatchedEndpoint]) -> [DocumentEntry] {
-    let ids = Set(inForce.map(\.id))
-    var last: [String: EndpointKeys] = [:]
-    for (id, endpointKeys) in keysByEndpoint
-    where !ids.contains(id) && tombstones[id] == nil && !endpointKeys.isUnseen {
-      let host = WatchedEndpoint.host(inID: id)
-      if last[host].map({ $0.lastSeen < endpointKeys.lastSeen }) ?? true {
-        last[host] = endpointKeys
-      }
-    }
-    let denied = deniedPins
-    return last.sorted { $0.key < $1.key }.flatMap { host, endpointKeys -> [DocumentEntry] in
-      guard let pattern = try? HostPattern(host), !removed.contains(pattern) else { return [] }
-      return endpointKeys.keys.filter { !$0.wasThereForAMoment && !denied.contains($0.pin) }.map {
-        DocumentEntry(pattern: pattern, pin: $0.pin, fqdn: pattern.base, date: $0.firstSeen)
-      }
-    }
-  }
-
-  /// Whether keys may have been decided about that the signed document does not list yet.
-  var mayLackKeys: Bool {
-    !document.isEmpty
-      && alerts.values.joined().contains {
-        [.signing, .storing].contains($0.kind) || $0.kind == .unannouncedKey && $0.since >= signed
-      }
-  }
-
-  /// The published keys that the signed document does not list for all hosts of their endpoints, by the endpoints' ids.
-  func unlistedKeys(of endpoints: [WatchedEndpoint]) -> [String: [KnownKey]] {
-    var listed = ListedKeys()
-    listed.follow(document)
-    let denied = deniedPins
-    var unlisted: [String: [KnownKey]] = [:]
-    for endpoint in endpoints {
-      // One that no list has yet refuses nobody.
-      let patterns = endpoint.patterns.map { listed.pins(for: $0) }.filter { !$0.isEmpty }
-      let keys = (keysByEndpoint[endpoint.id]?.keys ?? []).filter { key in
-        !denied.contains(key.pin) && patterns.contains { !$0.contains(key.pin) }
-      }
-      if !keys.isEmpty { unlisted[endpoint.id] = keys }
-    }
-    return unlisted
-  }
-}
-
-/// The keys that a document lists. It is parsed once: a large one takes long, and this is asked after each command.
-struct ListedKeys: Sendable {
-  private var document: [UInt8] = []
-  private var pins: [HostPattern: Set<SPKIPin>] = [:]
-  /// By the names in the ids of their endpoints.
-  private var patterns: [String: Set<HostPattern>] = [:]
-
-  /// Goes by another document, if it is one.
-  mutating func follow(_ document: [UInt8]) {
-    guard document != self.document else { return }
-    self.document = document
-    let entries = DocumentEntry.listed(in: document)
-    pins = Dictionary(grouping: entries, by: \.pattern).mapValues { Set($0.map(\.pin)) }
-    patterns = [:]
-    for (fqdn, own) in Dictionary(grouping: entries, by: \.fqdn) {
-      patterns[WatchedEndpoint.host(inID: WatchedEndpoint(fqdn: fqdn).id)] = Set(own.map(\.pattern))
-    }
-  }
-
-  /// With these, where nothing is listed by their patterns.
-  func adding(_ entries: [DocumentEntry]) -> ListedKeys {
-    var more = self
-    for entry in entries where pins[entry.pattern] == nil {
-      more.insert(entry.pin, [entry.pattern])
-      more.patterns[entry.fqdn.description, default: []].insert(entry.pattern)
-    }
-    return more
-  }
-
-  mutating func insert(_ pin: SPKIPin, _ patterns: [HostPattern]) {
-    for pattern in patterns { pins[pattern, default: []].insert(pin) }
-  }
-
-  /// For whatever host.
-  var all: Set<SPKIPin> { pins.values.reduce(into: []) { $0.formUnion($1) } }
-
-  /// What endpoints of a name speak for, as far as the document says so.
-  func patterns(named host: String) -> Set<HostPattern> { patterns[host] ?? [] }
-
-  /// By these patterns themselves.
-  func pins(of patterns: [HostPattern]) -> Set<SPKIPin> {
-    patterns.reduce(into: []) { $0.formUnion(pins[$1] ?? []) }
-  }
-
-  /// For all hosts of a pattern: by itself or, if it is not listed, by wildcards.
-  func pins(for pattern: HostPattern) -> Set<SPKIPin> {
-    pins[pattern] ?? pins(covering: pattern)
-  }
-
-  /// For all hosts of a pattern, by whatever pattern.
-  func pins(covering pattern: HostPattern) -> Set<SPKIPin> { pins(of: pattern.covering) }
-
-  /// The patterns of which something is listed that is not in another list, by the wider ones that speak of their hosts,
-  /// also if only of one.
-  func byCoveringPattern(beside other: ListedKeys) -> [HostPattern: [HostPattern]] {
-    var covered: [HostPattern: [HostPattern]] = [:]
-    for (pattern, own) in pins where !own.isSubset(of: other.pins[pattern] ?? []) {
-      for wider in pattern.covering.dropFirst() + [pattern.crossing].compactMap(\.self) {
-        covered[wider, default: []].append(pattern)
-      }
-    }
-    return covered
   }
 }

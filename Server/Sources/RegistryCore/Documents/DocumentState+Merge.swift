@@ -144,17 +144,20 @@ extension DocumentState {
     + " hint: restore a backup if there is one, or do again what people decided beside it: endpoints paused or"
     + " changed, what apps ask for beside a key, keys allowed again, the ports of endpoints that they added"
 
-  /// Has the hosts of a copy that no configured endpoint speaks for watched again: people had added them. Of their
+  /// Has the hosts of a copy watched again that no configured endpoint speaks for, and none that the record knows did:
+  /// people had added them since. Of their
   /// endpoints it has the names alone. Where the configuration has one of that name, the host's own stands in: it must
   /// stay listed.
   package mutating func watchHosts(of copy: SignedCopy, beside configured: [WatchedEndpoint]) {
     let known = Set(configured.flatMap(\.patterns)).union(removed)
+      .union(vanished(beside: configured).entries.map(\.pattern))
     let ids = Set(configured.map(\.id))
     for entry in DocumentEntry.listed(in: copy.bytes) where !known.contains(entry.pattern) {
       let endpoints = [entry.fqdn, entry.pattern.base].map {
         WatchedEndpoint(fqdn: $0, patterns: [entry.pattern])
       }
       guard let endpoint = endpoints.first(where: { !ids.contains($0.id) }) else { continue }
+      tombstones[endpoint.id] = nil
       if let index = added.firstIndex(where: { $0.id == endpoint.id }) {
         if !added[index].patterns.contains(entry.pattern) {
           added[index].patterns.append(entry.pattern)

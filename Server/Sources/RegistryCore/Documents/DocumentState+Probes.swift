@@ -167,7 +167,7 @@ extension DocumentState {
   /// What is said of an endpoint that nobody watches any longer.
   package static let leftMessage =
     "is no longer configured, and clients keep its last pins; "
-    + "hint: configure it again, and where clients may forget it, take it out in the administration then"
+    + "hint: configure it again, or remove it in the administration if clients may forget it"
 
   /// With an alert for each endpoint that has keys and is neither in force nor taken out. It follows from
   /// the configuration, so it is never stored.

@@ -51,6 +51,8 @@ package struct DocumentState: Sendable, Equatable {
   package var allowed: [SPKIPin: Int64] = [:]
   /// Hosts that clients may forget.
   package var removed: [HostPattern] = []
+  /// By the endpoints' ids, also of those that left.
+  var spokenHosts: [String: SpokenHosts] = [:]
   /// What lasts, by the endpoints' ids; under the empty one, what is about the whole document.
   package var alerts: [String: [ServerAlert]] = [:]
   /// The signed document; empty before the first.

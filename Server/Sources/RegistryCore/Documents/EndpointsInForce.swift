@@ -90,6 +90,12 @@ struct EndpointsInForce: Sendable {
     let sightings = ObservedKey.all(in: probe)
     context.listedPins = Set(
       sightings.map(\.pin).filter { pin in isListed { $0.keys.contains { $0.pin == pin } } })
+    context.copiedPins = context.listedPins.filter { pin in
+      isListed { other in
+        other.keys.contains { $0.pin == pin }
+          && other.authorities.keys.elementsEqual([EndpointKeys.unknownAuthority])
+      }
+    }
     context.listedAuthorities = Set(
       sightings.flatMap(\.chain.authorities).filter { pin in
         isListed { $0.authorities[pin] != nil }

@@ -191,6 +191,8 @@ public struct DecisionContext: Sendable {
   public var isListed = false
   /// Which of the keys just seen those endpoints have published: these are not new for the hosts.
   public var listedPins: Set<SPKIPin> = []
+  /// Which of those only a copy lists: whatever their CA is, it is not known yet.
+  public var copiedPins: Set<SPKIPin> = []
   /// Which of the CAs just seen are above those endpoints' keys.
   public var listedAuthorities: Set<SPKIPin> = []
   /// Who decides about a new key.

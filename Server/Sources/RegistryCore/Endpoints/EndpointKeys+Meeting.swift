@@ -126,6 +126,8 @@ extension EndpointKeys {
       return !isUnderOne && !isBesideCAs
     }
     if context.isListed, keys.isEmpty || authorities.isEmpty {
+      // As where the copy's endpoint itself shows it.
+      if context.copiedPins.contains(chain.leaf.pin) { return true }
       // A wildcard has the CAs of the hosts that were left to it, and no key.
       return behind.contains {
         context.listedAuthorities.contains($0) || authorities[$0] != nil

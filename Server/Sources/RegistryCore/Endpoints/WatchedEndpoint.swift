@@ -47,6 +47,25 @@ public struct WatchedEndpoint: Sendable, Hashable {
     id = Self.id(of: self)
   }
 
+  /// What an id says of an endpoint; `nil` if it is none.
+  init?(id: String) {
+    let parts = id.split(separator: " at ", maxSplits: 1)
+    guard let place = parts.first, let colon = place.lastIndex(of: ":"),
+      let port = UInt16(place[place.index(after: colon)...]),
+      let fqdn = try? HostName(Self.withoutBrackets(place[..<colon]))
+    else { return nil }
+    var address: IPAddress?
+    if parts.count == 2 {
+      guard case .address(let value)? = try? HostName(String(parts[1])) else { return nil }
+      address = value
+    }
+    self.init(fqdn: fqdn, port: port, address: address)
+  }
+
+  private static func withoutBrackets(_ host: Substring) -> String {
+    host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : String(host)
+  }
+
   /// The apex and `*.`: pinning only the latter, as the reference server does, would leave the apex unpinned.
   static func standardPatterns(for fqdn: HostName) -> [HostPattern] {
     switch fqdn {

@@ -250,7 +250,8 @@ struct LastDocument {
   }
 }
 
-/// The hosts of the last published document that the next one would leave out without saying so.
+/// The hosts of the last published document that the next one would leave out without saying so, and those that vanished
+/// before.
 ///
 /// The first statement of an epoch lists them once more: clients let go at once of what no statement of
 /// the epoch vouches for, and a slip in a file must lock nobody out on the day on which keys change. With
@@ -287,5 +288,9 @@ struct CarriedHosts {
     }
     let told = published.settings(of: file)
     settings = left.compactMap { listed.contains($0) ? told[$0] : HostSettings($0) }
+    for entry in content.vanished.entries where !left.contains(entry.pattern) {
+      entries.append(entry.json(expires: expires))
+    }
+    settings += content.vanished.settings.filter { !left.contains($0.pattern) }
   }
 }

@@ -22,6 +22,8 @@ import TLSTools
 /// - Every place is asked for the kinds of key of `tls.key_types` as well. A refused handshake means that it has no such
 ///   key, or no longer. Silence means nothing: neither where one was proved, nor at another place, which may have one and
 ///   cannot be heard. If no place has proved the kind since this server began, silence is not even told.
+/// - If addresses of a name showed different keys when it was last probed, a vantage point is asked for each of them: what it
+///   sees at another server of a fleet is no evidence against a server's key.
 /// - A vantage point that was silent is given a second at most for the next minute, so that what the others
 ///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``TrustAnchorCache``.
@@ -40,6 +42,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let silent = Locked(SilentRoutes())
   /// The keys that an endpoint showed from here when its name was last looked up.
   private let shown = Locked<[String: Set<SPKIPin>]>([:])
+  /// The addresses of an endpoint if they showed different keys from here.
+  private let fleets = Locked<[String: [Endpoint]]>([:])
   private let keyTypes: [CertificateKeyKind]
   /// Where an endpoint has proved a key of a kind that it was asked for.
   private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
@@ -92,7 +96,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     }
     let surveyed = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
-      asking: keyTypes, hurried: hurried, limits: limits, trusting: anchors.current(), cache: cache,
+      addressesThere: fleets.withLock { $0[endpoint.id] ?? [] }, asking: keyTypes, hurried: hurried,
+      limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
     let (findings, untold) = heed(surveyed, at: endpoint)
     let known = note(findings, at: endpoint)
@@ -214,7 +219,13 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   ///
   /// - Returns: the keys that were shown by such looks up to now.
   private func note(_ findings: [ProbeFinding], at endpoint: WatchedEndpoint) -> Set<SPKIPin> {
-    let fresh = findings.filter { $0.route == 0 && !$0.isRemembered }.flatMap(\.leafPins)
+    let here = findings.filter { $0.route == 0 && !$0.isRemembered }
+    let fresh = here.flatMap(\.leafPins)
+    let chosen = here.filter { $0.keyType == nil && !$0.leafPins.isEmpty }
+    if !chosen.isEmpty {
+      let isFleet = Set(chosen.map(\.leafPins)).count > 1
+      fleets.withLock { $0[endpoint.id] = isFleet ? chosen.compactMap(\.address) : nil }
+    }
     return shown.withLock { shown in
       if !fresh.isEmpty { shown[endpoint.id] = Set(fresh) }
       return shown[endpoint.id] ?? []

@@ -1,4 +1,5 @@
 import SslPinningRules
+import TLSTools
 
 /// Why no tunnel is opened, as the status of the answer.
 ///
@@ -27,22 +28,27 @@ enum TunnelRefusal: Int, Error, Equatable {
   }
 }
 
-/// Reads a client's CONNECT (RFC 9110 section 9.3.6), and nothing else.
+/// A client's CONNECT (RFC 9110 section 9.3.6), and nothing else.
 ///
 /// - The head ends at its first empty line, within ``limit`` bytes. Nothing may stand behind it in what was read with it:
 ///   bytes there could be another request.
 /// - Each line ends in CR LF; no other control characters, nothing beyond ASCII, no folded lines.
 /// - `Host` stands there once and names the same host and port.
-/// - A field that gives a request a body, or another protocol, is refused; others are ignored.
-enum TunnelRequest {
+/// - A field that gives a request a body, or another protocol, is refused; others are ignored, but for
+///   ``TunnelAddress``.
+struct TunnelRequest {
   static let limit = 2048
   private static let mostFields = 16
   private static let refused: Set<String> = [
     "content-length", "transfer-encoding", "trailer", "upgrade", "expect",
   ]
 
+  let target: VantageTarget
+  /// Which of the name's addresses is to be dialled, if it has that here.
+  let address: IPAddress?
+
   /// What is asked for; `nil` if the head has not come to its end.
-  static func read(_ bytes: [UInt8]) throws(TunnelRefusal) -> VantageTarget? {
+  static func read(_ bytes: [UInt8]) throws(TunnelRefusal) -> TunnelRequest? {
     guard bytes.count <= limit else { throw .tooLong }
     // What can be no request is not waited for.
     guard isText(bytes) else { throw .malformed }
@@ -53,8 +59,7 @@ enum TunnelRequest {
       throw .malformed
     }
     let (text, target) = try self.target(first)
-    try check(lines[1..<end], named: text)
-    return target
+    return TunnelRequest(target: target, address: try check(lines[1..<end], named: text))
   }
 
   /// What the request line asks for, as text too.
@@ -68,23 +73,31 @@ enum TunnelRequest {
     return (words[1], target)
   }
 
+  /// - Returns: the address that is asked for.
   private static func check(
     _ fields: ArraySlice<String>, named target: String
-  ) throws(TunnelRefusal) {
+  ) throws(TunnelRefusal) -> IPAddress? {
     var hosts = 0
+    var address: IPAddress?
     for field in fields {
       guard let colon = field.firstIndex(of: ":"), colon > field.startIndex,
         field[..<colon].utf8.allSatisfy({ $0 > 0x20 })
       else { throw .malformed }
       let name = field[..<colon].lowercased()
       guard !refused.contains(name) else { throw .malformed }
+      let value = String(field[field.index(after: colon)...].drop { $0 == " " })
+      if name == TunnelAddress.field {
+        guard address == nil, case .address(let asked)? = try? HostName(value) else {
+          throw .malformed
+        }
+        address = asked
+      }
       guard name == "host" else { continue }
       hosts += 1
-      guard field[field.index(after: colon)...].drop(while: { $0 == " " }) == target else {
-        throw .malformed
-      }
+      guard value == target else { throw .malformed }
     }
     guard hosts == 1, fields.count <= mostFields else { throw .malformed }
+    return address
   }
 
   /// Whether each line ends in CR LF, and has nothing but printable ASCII and tabs.

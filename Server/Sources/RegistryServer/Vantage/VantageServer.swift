@@ -58,8 +58,8 @@ package final class VantageServer: Sendable {
   ///   - identity: what clients know it by: they have the pin of its key.
   ///   - clients: the pins of the registry servers' keys.
   ///   - resolver: what names lead to.
-  ///   - order: in which order the addresses of a name are dialled. At random, so that this point sees each server of a fleet
-  ///     in time: one that saw the same each time would deny the key of every other.
+  ///   - order: in which order the addresses of a name are dialled, if none of them is asked for. At random, so that this
+  ///     point sees each server of a fleet in time: one that saw the same each time would deny the key of every other.
   ///   - threads: of connections, and one more.
   package init(
     on text: String, showing identity: ServerIdentity, to clients: Set<SPKIPin>,
@@ -168,7 +168,7 @@ package final class VantageServer: Sendable {
     var target: VantageTarget?
     do throws(TunnelRefusal) {
       let asked = try request(stream)
-      target = asked
+      target = asked.target
       guard isIn else { throw .tooOften }
       let server = try open(asked)
       try answer(stream, Array("HTTP/1.1 200 OK\r\n\r\n".utf8))
@@ -193,11 +193,11 @@ package final class VantageServer: Sendable {
     } catch { throw .malformed }
   }
 
-  private func request(_ stream: ByteStream) throws(TunnelRefusal) -> VantageTarget {
+  private func request(_ stream: ByteStream) throws(TunnelRefusal) -> TunnelRequest {
     let deadline = Deadline.after(milliseconds: limits.patience)
     var bytes: [UInt8] = []
     while true {
-      if let target = try TunnelRequest.read(bytes) { return target }
+      if let request = try TunnelRequest.read(bytes) { return request }
       let more: [UInt8]
       do throws(SocketError) { more = try stream.read(until: deadline) } catch { throw .malformed }
       guard !more.isEmpty else { throw .malformed }
@@ -207,8 +207,8 @@ package final class VantageServer: Sendable {
 
   // MARK: - Dialling
 
-  private func open(_ target: VantageTarget) throws(TunnelRefusal) -> ByteStream {
-    let rules = rules.withLock { $0 }
+  private func open(_ request: TunnelRequest) throws(TunnelRefusal) -> ByteStream {
+    let (rules, target) = (rules.withLock { $0 }, request.target)
     guard rules.targets.contains(target) else { throw .notEnrolled }
     let now = MonotonicReading.milliseconds()
     guard dials.withLock({ $0.ask("\(target)", at: now) }) == .allowed else { throw .tooOften }
@@ -218,11 +218,10 @@ package final class VantageServer: Sendable {
       // It says nothing of the endpoint.
       throw .tooOften
     }
-    let permitted = found.filter { endpoint in
-      guard case .address(let address)? = try? HostName(endpoint.address) else { return false }
-      return rules.permits(address)
-    }
-    var left = order(permitted)[...]
+    let permitted = found.filter { $0.ipAddress.map(rules.permits) ?? false }
+    // No other one instead of it: what that shows would be taken for this one's.
+    let asked = permitted.filter { $0.ipAddress == request.address }
+    var left = order(asked.isEmpty ? permitted : asked)[...]
     while let next = left.popFirst() {
       // Each address gets its share, so that a silent one does not use up the time of the others.
       let share = Int64(deadline.pollTimeout) / Int64(left.count + 1)
@@ -244,6 +243,13 @@ package final class VantageServer: Sendable {
     let now = MonotonicReading.milliseconds()
     guard told.withLock({ $0.ask(matter, at: now) }) == .allowed else { return }
     log.event(.warn, event, fields: fields.map { (name: $0.0, value: $0.1) })
+  }
+}
+
+extension Endpoint {
+  fileprivate var ipAddress: IPAddress? {
+    guard case .address(let address)? = try? HostName(address) else { return nil }
+    return address
   }
 }
 

@@ -171,6 +171,12 @@ final class ProbeScheduler {
       for (place, address) in addresses.enumerated() {
         open([address], for: work, on: route, place: place, address: address)
       }
+    case (.survey, .tunnel) where !work.job.addressesThere.isEmpty:
+      let there = work.job.addressesThere
+      work.expect(there.count, on: route)
+      for (place, address) in there.enumerated() {
+        open(Array(addresses), for: work, on: route, place: place, address: address)
+      }
     case (.survey, .tunnel), (.survey, .directInTurn), (.one, _):
       work.expect(1, on: route)
       open(Array(addresses), for: work, on: route, place: 0, address: nil)
@@ -186,7 +192,8 @@ final class ProbeScheduler {
     let serial = lastSerial
     let tunnel: ProbeSession.Tunnel? =
       if case .tunnel(let host, let port, let trust) = job.routes[route] {
-        ProbeSession.Tunnel(target: job.tunnelTarget, host: host, port: port, trust: trust)
+        ProbeSession.Tunnel(
+          target: job.tunnelTarget, host: host, port: port, trust: trust, address: address)
       } else { nil }
     let session = ProbeSession(
       ProbeSession.Plan(
@@ -218,7 +225,7 @@ final class ProbeScheduler {
         blame: open.session.blame(for: error), asking: open.kind)
     case .shook(let session, let endpoint):
       work.judge(
-        session, on: open.route, place: open.place, at: endpoint, isTunnel: open.address == nil,
+        session, on: open.route, place: open.place, at: endpoint, toldAs: open.address,
         asking: open.kind)
       if open.kind == nil {
         let shown = CertificateKeyKind(shownIn: session)
@@ -328,8 +335,8 @@ final class ProbeJob {
 
   /// Judges a finished handshake.
   func judge(
-    _ session: OpaquePointer, on route: Int, place: Int, at endpoint: Endpoint, isTunnel: Bool,
-    asking kind: CertificateKeyKind? = nil
+    _ session: OpaquePointer, on route: Int, place: Int, at endpoint: Endpoint,
+    toldAs address: Endpoint?, asking kind: CertificateKeyKind? = nil
   ) {
     switch job.purpose {
     case .one(let target, let validator, let time, _):
@@ -343,7 +350,7 @@ final class ProbeJob {
         outcome = .success(try reader.read(session))
       } catch { outcome = .failure(error) }
       var finding = ProbeFinding(
-        route: route, address: isTunnel ? nil : endpoint, outcome: outcome)
+        route: route, address: address, outcome: outcome)
       finding.keyType = kind
       finding.isFinished = session.isHandshakeFinished
       enter(finding, place: place)

@@ -14,6 +14,14 @@ final class ProbeSession {
     let port: UInt16
     /// How it proves its identity; `nil`: clear text.
     let trust: ProxyTrust?
+    /// The address to ask it for; `nil`: whichever it takes.
+    let address: Endpoint?
+
+    /// What it is asked (RFC 9110 section 9.3.6).
+    var request: String {
+      let field = address.map { "\(TunnelAddress.field): \($0.address)\r\n" } ?? ""
+      return "CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n\(field)\r\n"
+    }
   }
 
   struct Plan {
@@ -172,8 +180,7 @@ final class ProbeSession {
 
   private func ask(_ tunnel: Tunnel, _ stream: ByteStream) -> Progress {
     begin(.asking(unsent: [], TunnelAnswer()), limit: plan.limits.tunnel)
-    let request = "CONNECT \(tunnel.target) HTTP/1.1\r\nHost: \(tunnel.target)\r\n\r\n"
-    return ask(stream, Array(request.utf8)[...], TunnelAnswer())
+    return ask(stream, Array(tunnel.request.utf8)[...], TunnelAnswer())
   }
 
   private func ask(

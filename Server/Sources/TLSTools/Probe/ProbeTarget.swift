@@ -103,6 +103,12 @@ package enum ProbeRoute: Sendable, Hashable {
   case tunnel(host: String, port: UInt16, trust: ProxyTrust? = nil)
 }
 
+/// The field of a CONNECT that names one of the host's addresses. A vantage point dials that one, if the name has it there;
+/// any other proxy ignores it.
+package enum TunnelAddress {
+  package static let field = "ssl-pinning-address"
+}
+
 /// The request for one probe.
 struct ProbeRequest: Sendable {
   /// What to find out, and the handler of the result. It is called exactly once, on the probe's thread.
@@ -127,6 +133,8 @@ struct ProbeRequest: Sendable {
   let purpose: Purpose
   /// The routes that get one second at most, because they were silent a moment ago.
   var hurried: Set<Int> = []
+  /// What each tunnel is asked for, one after the other; empty: whichever address the proxy takes.
+  var addressesThere: [Endpoint] = []
   /// What is asked for as well, at each place that finished a handshake.
   var kinds: [CertificateKeyKind] = []
 

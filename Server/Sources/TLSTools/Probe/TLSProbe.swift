@@ -87,6 +87,7 @@ public final class TLSProbe: Sendable {
   ///
   /// - Parameters:
   ///   - addresses: where to connect instead of looking the name up; a proxy is then asked for the first.
+  ///   - there: what each proxy is asked for, one after the other; empty: whichever address it takes.
   ///   - kinds: what each place that finished a handshake is asked for as well, unless it showed a key of that kind. Those
   ///     are findings of their own, which fail where the server has no such key.
   ///   - hurried: the routes that get one second at most.
@@ -95,14 +96,15 @@ public final class TLSProbe: Sendable {
   /// - Returns: the findings in the order of the routes and, on one route, of its addresses; then those of other kinds.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
-    asking kinds: [CertificateKeyKind] = [], hurried: Set<Int> = [], limits: ProbeLimits,
+    addressesThere there: [Endpoint] = [], asking kinds: [CertificateKeyKind] = [],
+    hurried: Set<Int> = [], limits: ProbeLimits,
     trusting anchors: ChainValidator,
     cache: VerdictCache, at times: [Int64] = []
   ) async -> [ProbeFinding] {
     let reader = ChainReader(host: host, validator: anchors, cache: cache, times: times)
     return await run(
       host: host.description, port: port, addresses: addresses, limits: limits, hurried: hurried,
-      kinds: kinds
+      there: there, kinds: kinds
     ) { continuation in
       .survey(routes, reader) { continuation.resume(returning: $0) }
     }
@@ -110,7 +112,7 @@ public final class TLSProbe: Sendable {
 
   private func run<Outcome: Sendable>(
     host: String, port: UInt16, addresses: [Endpoint], limits: ProbeLimits,
-    hurried: Set<Int> = [], kinds: [CertificateKeyKind] = [],
+    hurried: Set<Int> = [], there: [Endpoint] = [], kinds: [CertificateKeyKind] = [],
     _ purpose: @Sendable (CheckedContinuation<Outcome, Never>) -> ProbeRequest.Purpose
   ) async -> Outcome {
     let deadline = Deadline.after(milliseconds: limits.total)
@@ -123,7 +125,7 @@ public final class TLSProbe: Sendable {
       await withCheckedContinuation { continuation in
         let job = ProbeRequest(
           id: id, host: host, port: port, addresses: addresses, limits: limits, deadline: deadline,
-          purpose: purpose(continuation), hurried: hurried, kinds: kinds)
+          purpose: purpose(continuation), hurried: hurried, addressesThere: there, kinds: kinds)
         loop.send(.begin(job))
         // The cancellation handler may have run before there was a job to cancel.
         if Task.isCancelled { loop.send(.cancel(id)) }

@@ -243,6 +243,51 @@ struct TLSEndpointProberTests {
     #expect(probe.observations.map(\.cause) == [nil, .timeout])
   }
 
+  @Test(
+    "if its addresses show different keys, a vantage point is asked for each of them",
+    .timeLimit(.minutes(1)))
+  func fleet() async throws {
+    let port = try freePort()
+    let identities = try (0..<2).map { _ in try authority.issue(names: ["a.test"]) }
+    let addresses = ["127.0.0.1", "127.0.0.3"]
+    let nginx = try await Nginx.start(
+      zip(identities, addresses).map { Nginx.Site($0, address: $1, port: port) })
+    let names = ["a.test": addresses]
+    let (client, own) = (
+      try ServerIdentity.selfSigned(names: ["client"]),
+      try ServerIdentity.selfSigned(names: ["oslo"])
+    )
+    let point = try VantageServer(
+      on: "127.0.0.1:0", showing: own, to: [try pin(client)],
+      rules: VantageRules(hosts: ["a.test:\(port)"], networks: ["127.0.0.0/8"]),
+      resolver: NameResolver { _, port in
+        .success(addresses.map { TLSTools.Endpoint(address: $0, port: port) })
+      }, log: .silent)
+    defer { point.stop() }
+    let files = try [
+      directory.write(client.leaf.pem, to: "client.pem"),
+      directory.write(client.key.pem, to: "client.key"),
+    ].map { $0.path(percentEncoded: false) }
+    let observer = try observer(
+      [
+        VantagePoint(
+          name: "oslo", host: "127.0.0.1", port: point.port,
+          security: VantagePoint.Security(
+            pins: [try pin(own)], certificate: files[0], privateKey: files[1]))
+      ], names: names)
+    let endpoint = try endpoint("a.test", port)
+    let pins = try identities.map { try pin($0) }
+    #expect(await observer.probe(endpoint).observations.count == 3)
+    for _ in 0..<5 {
+      let probe = await observer.probe(endpoint)
+      #expect(probe.pins == pins + pins)
+      let places = addresses.map { "\($0):\(port)" }
+      #expect(probe.observations.map(\.address) == places + places)
+      #expect(probe.observations.map(\.vantage) == ["direct", "direct", "oslo", "oslo"])
+    }
+    try await nginx.stop()
+  }
+
   @Test("a name without an address is one observation, and the vantage points still probe")
   func noAddress() async throws {
     let identity = try authority.issue(names: ["a.test"])

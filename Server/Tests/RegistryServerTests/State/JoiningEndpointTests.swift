@@ -53,6 +53,25 @@ import Testing
     #expect(bench.events == [.published(pin(2), isFirst: true)])
   }
 
+  @Test("and is one that only a copy lists is as good as where the copy's endpoint shows it")
+  func copied() {
+    for isCopied in [true, false] {
+      var bench = LedgerBench()
+      bench.context.isListed = true
+      bench.context.listedPins = [pin(2)]
+      bench.context.copiedPins = isCopied ? [pin(2)] : []
+      bench.see([(LedgerBench.here, "", .key(2, under: 101))])
+      #expect(
+        bench.events == [isCopied ? .published(pin(2), isFirst: true) : .held(pin(2), [.newIssuer])]
+      )
+      guard isCopied else { continue }
+      // Its CA is known from then on, and no other one is.
+      bench.see([(LedgerBench.here, "", .key(3, under: 101))], 4)
+      bench.see([(LedgerBench.here, "", .key(4, under: 102))], 4)
+      #expect(bench.keys == [2, 3])
+    }
+  }
+
   @Test("is compared with what the other endpoints of the document have")
   func inService() async throws {
     let server = try ScriptedService(

@@ -121,6 +121,40 @@ import Testing
     #expect(beside.keysByEndpoint[named.id] == nil)
   }
 
+  @Test(
+    "of a host that people added after an older record are watched; of one that left before are not"
+  )
+  func olderRecord() throws {
+    let left = WatchedEndpoint(fqdn: HostName.literal("left.test"))
+    var state = DocumentState()
+    state.keysByEndpoint[left.id] = EndpointKeys(
+      keys: [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: Self.signed)])
+    state.tombstones["added.test:443"] = .init(at: 1, by: "ada", why: "")
+    for host in ["left.test", "added.test"] {
+      state.watchHosts(of: Self.copy([1: 30 * Self.day], for: host).signedCopy, beside: [])
+    }
+    #expect(state.endpoints(configured: []).map(\.id) == ["added.test:443"])
+  }
+
+  @Test("at another port of its host: the key is of the copy, and its CA not known yet")
+  func otherPort() throws {
+    let (old, new) = (
+      WatchedEndpoint(fqdn: HostName.literal("a.example")),
+      WatchedEndpoint(fqdn: HostName.literal("a.example"), port: 8443)
+    )
+    let state = DocumentState().goingOn(
+      from: Self.copy([1: 30 * Self.day]).signedCopy, endpoints: [old])
+    var inForce = EndpointsInForce([old, new])
+    inForce.follow(state, configured: [old, new])
+    let settings = MachineBench.settings([old, new])
+    for (key, pins) in [(1, [pin(1)]), (2, [])] as [(UInt8, Set<SPKIPin>)] {
+      let probe = LedgerBench.probe([(LedgerBench.here, "", .key(key, under: 101))])
+      let context = inForce.context(of: new, probe, in: state, settings, isMassChange: false)
+      #expect(context.copiedPins == pins)
+      #expect(context.listedAuthorities.isEmpty)
+    }
+  }
+
   @Test("of a host that people added at another port of a configured name stay listed")
   func addedBeside() throws {
     let configured = WatchedEndpoint(

@@ -252,7 +252,7 @@ import Testing
   }
 
   @Test(
-    "comes back below a wildcard that speaks for it now: the CAs of before are not known for it",
+    "comes back below a wildcard after its key was revoked: the CAs of before are not known for it",
     arguments: [false, true])
   func comesBackBelow(isRestart: Bool) {
     let now = Self.begin
@@ -266,6 +266,12 @@ import Testing
     server = configure(server, [wide, other], isRestart: isRestart, at: now + 61)
     show(3, under: 103, at: wide, server, now + 62)
     #expect(listed("*.x.test", by: server) == [pin(3)])
+    // Clients kept it until then.
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+    let request = DocumentState.Request(who: "ada", at: now + 62, why: "")
+    perform(server, at: now + 62) { state, configured throws(AdministrationError) in
+      try state.revoke(pin(1), at: narrow.id, configured: configured, force: false, request)
+    }
     server = configure(server, [wide, narrow, other], isRestart: isRestart, at: now + 63)
     #expect(listed("a.x.test", by: server).isEmpty)
     show(66, under: 101, at: narrow, server, now + 64)

@@ -10,6 +10,13 @@ final class MachineBench {
   static let begin: Int64 = 1_780_000_000
   static let hosts = ["a.test", "b.test"].map { WatchedEndpoint(fqdn: HostName.literal($0)) }
 
+  static func settings(_ endpoints: [WatchedEndpoint], probes: Int = 1) -> DocumentSettings {
+    DocumentSettings(
+      endpoints: endpoints, rule: ConfirmationRule(probes: probes), approval: .automatic,
+      vantages: [ProbeObservation.direct], quorum: 2, issuers: [], holdsMassChanges: false,
+      mirrors: [])
+  }
+
   /// What becomes of the next reads and writes.
   enum Trouble: CaseIterable { case none, failing, answersLost, broken }
 
@@ -168,10 +175,7 @@ final class MachineServer {
     endpoints: [WatchedEndpoint] = [MachineBench.hosts[0]]
   ) {
     self.bench = bench
-    settings = DocumentSettings(
-      endpoints: endpoints, rule: ConfirmationRule(probes: probes), approval: .automatic,
-      vantages: [ProbeObservation.direct], quorum: 2, issuers: [], holdsMassChanges: false,
-      mirrors: [])
+    settings = MachineBench.settings(endpoints, probes: probes)
     machine = DocumentMachine(file: MachineBench.file, settings)
     start()
   }

@@ -59,8 +59,9 @@ final class VantageBench: Sendable {
 
   var target: String { "\(Self.host):\(site.port)" }
 
-  static func request(_ target: String) -> String {
-    "CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n\r\n"
+  static func request(_ target: String, at address: String? = nil) -> String {
+    let field = address.map { "\(TunnelAddress.field): \($0)\r\n" } ?? ""
+    return "CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n\(field)\r\n"
   }
 
   /// Probes the endpoint through the vantage point, as a registry does.

@@ -90,7 +90,7 @@ struct VantageRulesTests {
 @Suite("A vantage point reads CONNECT and nothing else") struct TunnelRequestTests {
   private static func read(_ text: String) -> Result<String?, TunnelRefusal> {
     do throws(TunnelRefusal) {
-      return .success(try TunnelRequest.read(Array(text.utf8)).map { "\($0)" })
+      return .success(try TunnelRequest.read(Array(text.utf8)).map { "\($0.target)" })
     } catch { return .failure(error) }
   }
 
@@ -102,6 +102,23 @@ struct VantageRulesTests {
       "CONNECT a.example:443 HTTP/1.1\r\nUser-Agent: curl/8\r\nHost: a.example:443\r\nX:\r\n\r\n",
     ])
   func taken(_ text: String) { #expect(Self.read(text) == .success("a.example:443")) }
+
+  @Test("one of the host's addresses may be asked for, as an address and once")
+  func address() throws {
+    func read(_ fields: String) throws -> IPAddress? {
+      try TunnelRequest.read(
+        Array("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\(fields)\r\n".utf8))?
+        .address
+    }
+    #expect(try read("") == nil)
+    #expect(
+      try read("SSL-Pinning-Address: 192.0.2.7\r\n") == IPAddress(bytes: [192, 0, 2, 7]))
+    let one = "ssl-pinning-address: 2001:db8::1\r\n"
+    #expect(try read(one)?.bytes.count == 16)
+    for fields in [one + one, "ssl-pinning-address: b.example\r\n", "ssl-pinning-address:\r\n"] {
+      #expect(throws: TunnelRefusal.malformed) { try read(fields) }
+    }
+  }
 
   @Test("each beginning of it is waited for")
   func beginnings() {

@@ -87,6 +87,25 @@ struct VantageServerTests {
     #expect(bench.site.counts.connections > 0 && other.counts.connections > 0)
   }
 
+  @Test(
+    "an address that is asked for is dialled, and no other one instead, if the name has it here")
+  func askedAddress() async throws {
+    let bench = try VantageBench()
+    // Nobody listens at the second one.
+    bench.lead(to: [
+      .loopback(bench.site.port), Endpoint(address: "127.0.0.9", port: bench.site.port),
+    ])
+    for (address, status) in [("127.0.0.1", 200), ("127.0.0.9", 502), ("127.0.0.77", 200)] {
+      for _ in 0..<4 {
+        let request = VantageBench.request(bench.target, at: address)
+        #expect(try await bench.status(of: request) == status, "\(address)")
+      }
+    }
+    // The name must lead there: nobody gets anywhere else by asking for it.
+    bench.lead(to: [Endpoint(address: "127.0.0.9", port: bench.site.port)])
+    #expect(try await bench.status(of: VantageBench.request(bench.target, at: "127.0.0.1")) == 502)
+  }
+
   @Test("an enrolled address is dialled as it is, if its network is named")
   func literal() async throws {
     let closed = try VantageBench(networks: [], enrolled: ["127.0.0.1:1"])

@@ -1,0 +1,104 @@
+import CanonicalJSON
+import SslPinningRules
+
+/// Hosts that nobody speaks for and nobody removed, as their endpoints left them: clients keep their pins where the document
+/// says nothing of them.
+package struct VanishedHosts: Sendable, Equatable {
+  /// Their keys, but for denied ones and for those that were there for a moment.
+  package var entries: [DocumentEntry] = []
+  /// What clients ask for besides.
+  package var settings: [HostSettings] = []
+
+  /// Those of them that something holds for.
+  func filter(_ isMeant: (HostPattern) -> Bool) -> VanishedHosts {
+    VanishedHosts(
+      entries: entries.filter { isMeant($0.pattern) },
+      settings: settings.filter { isMeant($0.pattern) })
+  }
+}
+
+/// What an endpoint speaks for, or did when it left. The configuration that said so is gone by then, and hosts behind a
+/// gateway have other names than it.
+struct SpokenHosts: Sendable, Equatable {
+  var patterns: [HostPattern]
+  var terms: HostTerms
+
+  /// `nil` if the endpoint's name says it all.
+  init?(_ endpoint: WatchedEndpoint) {
+    guard
+      !endpoint.terms.isStandard
+        || endpoint.patterns != WatchedEndpoint.standardPatterns(for: endpoint.fqdn)
+    else { return nil }
+    (patterns, terms) = (endpoint.patterns, endpoint.terms)
+  }
+
+  /// Its part of a record.
+  var json: JSONValue {
+    var json: JSONObject = ["patterns": .array(patterns.map { .string($0.description) })]
+    if !terms.isStandard { json["terms"] = terms.json }
+    return .object(json)
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    patterns = []
+    for text in try reader.strings("patterns") {
+      guard let pattern = try? HostPattern(text) else { throw reader.fault("patterns") }
+      patterns.append(pattern)
+    }
+    terms = try HostTerms(in: reader) ?? .standard
+  }
+}
+
+extension DocumentState {
+  /// Takes down what the endpoints in force speak for, so that it is known once they left. With each write: before that
+  /// nobody has their keys.
+  mutating func noteSpokenHosts(of inForce: [WatchedEndpoint]) {
+    spokenHosts = spokenHosts.filter { keysByEndpoint[$0.key] != nil }
+    for endpoint in inForce { spokenHosts[endpoint.id] = SpokenHosts(endpoint) }
+  }
+
+  /// An endpoint that left and that nobody took out, as it was; `nil` if there is none.
+  func formerEndpoint(_ id: String) -> WatchedEndpoint? {
+    guard keysByEndpoint[id]?.keys.isEmpty == false, tombstones[id] == nil,
+      var endpoint = WatchedEndpoint(id: id)
+    else { return nil }
+    if let spoken = spokenHosts[id] {
+      (endpoint.patterns, endpoint.terms) = (spoken.patterns, spoken.terms)
+    }
+    endpoint.terms = overrides[id]?.terms ?? endpoint.terms
+    return endpoint
+  }
+
+  /// The hosts that nobody speaks for. Of several endpoints that spoke for one the last one counts.
+  package func vanished(beside inForce: [WatchedEndpoint]) -> VanishedHosts {
+    let ids = Set(inForce.map(\.id))
+    let removed = Set(removed)
+    var last: [HostPattern: (endpoint: WatchedEndpoint, keys: EndpointKeys)] = [:]
+    for (id, endpointKeys) in keysByEndpoint where !ids.contains(id) && !endpointKeys.isUnseen {
+      guard let endpoint = formerEndpoint(id) else { continue }
+      for pattern in endpoint.patterns where !removed.contains(pattern) {
+        if let known = last[pattern],
+          (known.keys.lastSeen, known.endpoint.id) > (endpointKeys.lastSeen, id)
+        {
+          continue
+        }
+        last[pattern] = (endpoint, endpointKeys)
+      }
+    }
+    let denied = deniedPins
+    let hosts = last.sorted { $0.key.description < $1.key.description }
+    let entries = hosts.flatMap { pattern, left in
+      left.keys.keys.filter { !$0.wasThereForAMoment && !denied.contains($0.pin) }.map {
+        DocumentEntry(
+          pattern: pattern, pin: $0.pin, fqdn: left.endpoint.fqdn, date: $0.firstSeen)
+      }
+    }
+    let speakers = hosts.map { pattern, left in
+      var speaker = left.endpoint
+      speaker.patterns = [pattern]
+      return speaker
+    }
+    let settings = HostTerms.settings(of: speakers, listed: Set(entries.map(\.pattern)))
+    return VanishedHosts(entries: entries, settings: settings)
+  }
+}
