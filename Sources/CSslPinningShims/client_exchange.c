@@ -332,6 +332,13 @@ CURLcode pp_exchange_set_proxy(pp_exchange *x, const char *proxy) {
   return failed;
 }
 
+CURLcode pp_exchange_make_room(pp_exchange *x, size_t head) {
+  const size_t most = 2 * 1024 * 1024;  // libcurl's
+  x->is_plain = false;
+  long size = UPLOAD_BUFFER + (long)(head < most - UPLOAD_BUFFER ? head : most - UPLOAD_BUFFER);
+  return curl_easy_setopt(x->easy, CURLOPT_UPLOAD_BUFFERSIZE, size);
+}
+
 CURLcode pp_exchange_wait_long(pp_exchange *x) {
   x->is_plain = false;
   return curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, 3600000L);

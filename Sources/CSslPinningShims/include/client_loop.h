@@ -174,6 +174,8 @@ CURLcode pp_exchange_dial_itself(pp_exchange *exchange);
 // that, or waits for somebody else's dial, and does not say so. Asked from time to time; true once for each
 // loss.
 bool pp_exchange_lost_connection(pp_exchange *exchange);
+// For a head of so many bytes: libcurl 7.88 sends two of its buffers of one, and waits for ever.
+CURLcode pp_exchange_make_room(pp_exchange *exchange, size_t head);
 // Without it libcurl gives a connection up that is not there after 300 seconds.
 CURLcode pp_exchange_wait_long(pp_exchange *exchange);
 

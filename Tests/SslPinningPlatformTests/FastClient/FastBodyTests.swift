@@ -53,6 +53,23 @@ struct FastBodyTests {
     #expect(site.server.requests.last?.header("Content-Length") == nil)
   }
 
+  @Test("go up behind a long head, and a long head goes up without any", .timeLimit(.minutes(1)))
+  func longHead() async throws {
+    let site = try PinnedSite(handler: echo)
+    for bytes in [8_000, 33_000, 60_000] {
+      let text = String(repeating: "x", count: bytes)
+      let fields = ["X-Long": text]
+      let get = URLRequest(try site.url(), method: "GET", fields: fields)
+      #expect(await site.transport.end(of: get) == .served(200, "GET 0"), "\(bytes)")
+      #expect(
+        await site.transport.end(of: try site.url("/" + text)) == .served(200, "GET 0"), "\(bytes)")
+      let post = URLRequest(
+        try site.url(), method: "POST", fields: fields, body: Data("x".utf8))
+      #expect(await site.transport.end(of: post) == .served(200, "POST 1"), "\(bytes)")
+      #expect(await site.transport.end(of: try site.url()) == .served(200, "GET 0"))
+    }
+  }
+
   @Test("are not taken from the app for a connection that is refused")
   func refusedUpload() async throws {
     let site = try PinnedSite()

@@ -234,6 +234,10 @@
         // How many bytes will come is not known.
         code = pp_exchange_set_streamed_body(raw, request.method, -1)
       }
+      let fields = request.headers.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 4 }
+      if code == CURLE_OK, request.target.length + fields > 8192 {
+        code = pp_exchange_make_room(raw, request.target.length + fields)
+      }
       guard code == CURLE_OK else { return false }
       return request.headers.isEmpty && !hasBody || setHeaders(of: request, hasBody: hasBody)
     }

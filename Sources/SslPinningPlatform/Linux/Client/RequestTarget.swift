@@ -18,13 +18,16 @@
     let spelling: UnsafePointer<CChar>
     let host: HostName
     let origin: RequestOrigin
+    /// Bytes of the URL.
+    let length: Int
     let responses = ResponseInterner()
 
     private init(
       url: URL, parsed: OpaquePointer, spelling: UnsafePointer<CChar>, host: HostName,
-      origin: RequestOrigin
+      origin: RequestOrigin, length: Int
     ) {
       self.url = url
+      self.length = length
       self.parsed = parsed
       self.spelling = spelling
       self.host = host
@@ -79,7 +82,7 @@
       isTaken = true
       return RequestTarget(
         url: url, parsed: parsed, spelling: UnsafePointer(spelling), host: host,
-        origin: origin(name.lowercased() + ":" + port))
+        origin: origin(name.lowercased() + ":" + port), length: text.utf8.count)
     }
 
     private static func part(
