@@ -25,6 +25,8 @@ struct pp_handle {
   bool hides;      // the last line was kept back
   bool asks_again; // libcurl sends the request again after this head
   size_t trailers; // bytes behind the body
+  size_t head_bytes;
+  int head_lines;
   struct pp_handle *next;
 };
 

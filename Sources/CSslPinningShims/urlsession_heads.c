@@ -6,6 +6,10 @@
 
 // The most bytes of an answer's trailers: libcurl keeps them, and has no limit of its own for them.
 #define MOST_TRAILERS (256 * 1024)
+// The most lines and bytes of an answer's heads: Foundation takes a time for them that grows with the square, on the
+// queue that all sessions of the process share.
+#define MOST_LINES 500
+#define MOST_HEAD (64 * 1024)
 
 // Whether a line of a whole head, or behind it, is for Foundation; keeps account of where the head stands.
 static bool goes_on(struct pp_handle *h, const char *line, size_t length, long status) {
@@ -37,6 +41,8 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
     h->trailers += length;
     return h->trailers > MOST_TRAILERS ? 0 : length;
   }
+  h->head_bytes += length;
+  if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD) return 0;
   h->hides = h->has_crossed && is_challenge(h, line, length, status);
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }
@@ -50,7 +56,8 @@ bool pp_heads_listen(struct pp_handle *h) {
   if (!h || !h->listener || !h->header_function) return false;
   h->head = PP_HEAD_NONE;
   h->hides = h->asks_again = false;
-  h->trailers = 0;
+  h->trailers = h->head_bytes = 0;
+  h->head_lines = 0;
   h->is_heard = true;
   return hear(h, receive_header, h);
 }

@@ -225,6 +225,44 @@ struct StorageTests {
     #expect(try large.load(under: trust, at: now).registry?.stamp.version?.version == 5)
   }
 
+  @Test(
+    "what a later version or another setting of the app stored is kept, and what nobody can read is not"
+  )
+  func anothersState() throws {
+    let directory = try TemporaryDirectory()
+    let key = try TestRegistry.key.get()
+    let now = Clocks.system.wall()
+    let trust = try RegistryTrust(
+      registry: Self.name, signingKey: VerificationKey(key.publicKeyPEM), limits: RegistryLimits())
+    let store = StateStore(directory: directory.path(), identity: "test", trust: trust)
+    let own = try TrustedRegistry(
+      accepting: Self.document(version: 1, at: now, key: key), under: trust, at: now)
+    _ = try store.save(own, under: trust, at: now)
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path())
+    let file = URL(
+      filePath: directory.path(try #require(names.first { $0.hasSuffix(".json") })))
+    let later = Data(#"{"format":2,"type":"registry-state"}"#.utf8)
+    try later.write(to: file)
+    #expect(throws: StateStoreError.self) { try store.save(own, under: trust, at: now) }
+    #expect(try Data(contentsOf: file) == later)
+    try Data("{}".utf8).write(to: file)
+    _ = try store.save(own, under: trust, at: now)
+    #expect(try store.load(under: trust, at: now).registry?.stamp.version?.version == 1)
+    // The reasons for which a state may be another client's.
+    let ended = Data(
+      #"{"document":"d","enforced":[],"format":1,"keySets":[],"statementDocument":"s","type":"registry-state","vanished":[]}"#
+        .utf8)
+    let plain = Data(
+      #"{"document":"d","enforced":[],"format":1,"keySets":[],"type":"registry-state","vanished":[]}"#
+        .utf8)
+    for reason in [RegistryError.noFormat1Key, .statementRequired] {
+      #expect(StoredState.isAnothers([UInt8](ended), reason))
+      #expect(!StoredState.isAnothers([UInt8](plain), reason))
+    }
+    #expect(StoredState.isAnothers([UInt8](plain), .clientTooOld(["future"])))
+    #expect(!StoredState.isAnothers([UInt8](ended), .badSignature))
+  }
+
   @Test("two processes on one directory never lose a newer registry, nor see an older one again")
   func twoProcesses() async throws {
     let directory = try TemporaryDirectory()

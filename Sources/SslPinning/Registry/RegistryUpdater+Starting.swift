@@ -1,3 +1,4 @@
+import Dispatch
 import SslPinningPlatform
 import SslPinningRules
 
@@ -8,18 +9,21 @@ extension RegistryUpdater {
   ///   be read.
   static func startingPoint(
     _ config: SslPinningConfig, _ trust: RegistryTrust, _ store: StateStore?, handed: [UInt8]?,
-    _ events: Broadcast<PinningEvent>, at clock: Int64
-  ) throws(SslPinningError) -> (InitialRegistry?, LearnedKeySets, isStoreUnread: Bool) {
+    _ events: Broadcast<PinningEvent>, on queue: DispatchQueue, at clock: Int64
+  ) async throws(SslPinningError) -> (InitialRegistry?, LearnedKeySets, isStoreUnread: Bool) {
     var stored = StateStore.Stored()
     var isStoreUnread = false
-    do throws(StateStoreError) {
-      if let store { stored = try store.load(under: trust, at: clock) }
-    } catch {
+    switch await load(store, trust, on: queue, at: clock) {
+    case .success(let read)?: stored = read
+    case .failure(let error)?:
       switch error {
       case .file: isStoreUnread = true
       case .refused(_, let proved): stored.learned = proved
       }
       events.send(.storedRegistryRefused(reason: "\(error)"))
+    case nil:
+      isStoreUnread = true
+      events.send(.storedRegistryRefused(reason: "the storage does not answer"))
     }
     var bundled: TrustedRegistry?
     if let bytes = config.bundledRegistry {
@@ -38,11 +42,33 @@ extension RegistryUpdater {
       return (InitialRegistry(handed: registry), stored.learned, isStoreUnread)
     case .refused(_, let learned):
       // Not told yet: it is tried again once the network brought a list.
-      if learned.epoch > stored.learned.epoch {
+      if learned.epoch > stored.learned.epoch, !isStoreUnread {
         try? store?.save(learned, under: trust, at: clock)
       }
       return (nil, learned, isStoreUnread)
     }
+  }
+
+  /// What is stored; `nil` if the storage hangs. It is read on a queue of its own: a disk that does not answer must not
+  /// keep a thread that other clients need.
+  private static func load(
+    _ store: StateStore?, _ trust: RegistryTrust, on queue: DispatchQueue, at clock: Int64
+  ) async -> Result<StateStore.Stored, StateStoreError>? {
+    guard let store else { return .success(StateStore.Stored()) }
+    let found = Locked<Result<StateStore.Stored, StateStoreError>?>(nil)
+    await firstOf(
+      {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+          queue.async {
+            let read = Result { () throws(StateStoreError) in
+              try store.load(under: trust, at: clock)
+            }
+            found.withLock { $0 = read }
+            continuation.resume()
+          }
+        }
+      }, { try? await Clocks.systemSleep(3) })
+    return found.withLock { $0 }
   }
 
   static func first(

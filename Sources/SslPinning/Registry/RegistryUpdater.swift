@@ -44,7 +44,7 @@ final class RegistryUpdater: PinEvaluating {
   let state: Locked<State>
   /// Where the registry is stored: a disk may keep its caller waiting for ever. Of the caller's priority, since a start
   /// waits for it.
-  let storage = DispatchQueue(label: "ssl-pinning.registry")
+  let storage: DispatchQueue
 
   /// Every verdict.
   let evaluations = Broadcast<PinEvaluation>()
@@ -68,11 +68,13 @@ final class RegistryUpdater: PinEvaluating {
   ) async throws(SslPinningError) {
     let clock = clocks.wall()
     var schedule = RefreshSchedule(interval: config.refreshInterval, at: clocks.steady())
-    let (atHand, learned, isStoreUnread) = try Self.startingPoint(
-      config, trust, store, handed: handed, events, at: clock)
+    let storage = DispatchQueue(label: "ssl-pinning.registry")
+    self.storage = storage
+    let (atHand, learned, isStoreUnread) = try await Self.startingPoint(
+      config, trust, store, handed: handed, events, on: storage, at: clock)
     let (first, origin, tag) = try await Self.first(
       atHand, knowing: learned, from: source, under: trust, at: config.endpointUrl, clocks: clocks,
-      store: store)
+      store: isStoreUnread ? nil : store)
     let policy = try Self.policy(of: first, config)
     schedule.begin(age: first.stamp.age(at: clock))
     self.config = config

@@ -99,7 +99,8 @@ struct StateStore: Sendable {
   }
 
   /// What is in the file, for who is about to write it. One that cannot be believed, or is beyond
-  /// `largest`, is written over; but the key sets that it proves are kept.
+  /// `largest`, is written over; but the key sets that it proves are kept. What another version or setting of the app
+  /// believes, and this one cannot, is not: with it what that one knows to be denied would go.
   private func stored(
     by held: borrowing AtomicFile.Held, under trust: RegistryTrust, at clock: Int64
   ) throws(FileError) -> Stored? {
@@ -112,6 +113,9 @@ struct StateStore: Sendable {
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
       // Another process of the app has a larger limit, and may know newer key sets and versions.
       if case .tooLarge(let limit) = error { throw .tooLarge(path: file.path, limit: limit) }
+      if StoredState.isAnothers(bytes, error) {
+        throw .anothers(path: file.path, reason: "\(error)")
+      }
       return Stored(learned: Self.learned(bytes, under: trust))
     }
   }

@@ -97,6 +97,8 @@ package enum FileError: Error, Hashable, Sendable {
   case failed(Step, path: String, reason: String)
   /// The file has more bytes than this.
   case tooLarge(path: String, limit: Int)
+  /// The file has what another process understands, and this one does not.
+  case anothers(path: String, reason: String)
 }
 
 extension FileError: CustomStringConvertible {
@@ -104,6 +106,8 @@ extension FileError: CustomStringConvertible {
     switch self {
     case .failed(let step, let path, let reason): "\(reason): cannot \(step.rawValue) \(path)"
     case .tooLarge(let path, let limit): "\(path) is larger than \(limit) bytes"
+    case .anothers(let path, let reason):
+      "\(path) is kept as it is: \(reason); hint: another version or setting of this app stored it"
     }
   }
 }

@@ -88,6 +88,21 @@ public struct StoredState: Sendable {
     }
   }
 
+  /// Whether a state that is refused for this reason is one that another client believes: a later version of this program,
+  /// one that knows more members of statements, or one that has a key for lists without any, of a registry that ended them.
+  package static func isAnothers(_ bytes: [UInt8], _ reason: RegistryError) -> Bool {
+    switch reason {
+    case .clientTooOld: return true
+    case .noFormat1Key, .statementRequired:
+      return (try? StoredState(decoding: bytes))?.statementDocument != nil
+    case .unreadableState:
+      let limits = JSONLimits(maximumBytes: JSONLimits.greatestBytes)
+      let json = (try? JSONValue(parsing: bytes, limits: limits))?.objectValue
+      return json?["type"] == .string(type) && (json?["format"]?.integerValue ?? 0) > 1
+    default: return false
+    }
+  }
+
   /// Reads a stored state without believing any of it yet.
   ///
   /// - Throws: ``RegistryError/unreadableState``.

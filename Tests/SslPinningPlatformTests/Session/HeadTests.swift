@@ -41,6 +41,23 @@ struct HeadTests {
     }
   }
 
+  @Test(
+    "may have 500 lines and 64 KiB: more would keep all sessions of the process",
+    .timeLimit(.minutes(1)))
+  func bounded() async throws {
+    func end(_ lines: Int, _ length: Int) async throws -> String {
+      let field = "X-A: " + String(repeating: "b", count: length - 7) + "\r\n"
+      return try await Self.end(
+        "GET",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + String(repeating: field, count: lines)
+          + "\r\nok")
+    }
+    #expect(try await end(490, 10) == "ok")
+    #expect(try await end(60, 1000) == "ok")
+    #expect(try await end(510, 10) != "ok")
+    #expect(try await end(70, 1000) != "ok")
+  }
+
   @Test("is whole without its trailers, and all there is of them stays away")
   func trailers() async {
     await #expect(processExitsWith: .success) {

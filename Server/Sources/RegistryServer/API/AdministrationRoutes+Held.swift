@@ -73,10 +73,11 @@ extension AdministrationRoutes {
     if let proposed = try await propose(command, call, why: why, [:], []) { return proposed }
     let outcomes: [RegistryAdministration.DocumentOutcome]
     do throws(AdministrationError) {
-      outcomes = try await administration.decide(decision, by: call.who, why: why)
+      outcomes = try await administration.decide(decision, by: call.who, why: why) {
+        note($0, of: command, call)
+      }
     } catch { throw APIError(error) }
     let changes = outcomes.flatMap(\.changes)
-    note(changes, of: command, call)
     return APIResponse(body: [
       "keys": .count(decision.keys.count), "changes": .array(changes.map { .object($0.shown) }),
       "documents": .array(
@@ -120,10 +121,12 @@ extension RegistryAdministration {
 
   /// Makes one decision about many keys.
   ///
+  /// - Parameter note: is told of what is made in each document at once.
   /// - Throws: ``AdministrationError``: of a denial whatever stands against it; of an approval the first reason, if it
   ///   was made in no document.
   func decide(
-    _ decision: HeldDecision, by who: String, why: String
+    _ decision: HeldDecision, by who: String, why: String,
+    noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [DocumentOutcome] {
     let request = DocumentState.Request(who: who, at: clock.now(), why: why)
     let command = AdministrationCommand.decide(decision)
@@ -137,6 +140,7 @@ extension RegistryAdministration {
       var outcome = DocumentOutcome(file: coordinator.file)
       do throws(AdministrationError) {
         outcome.changes = try await perform(command, by: coordinator, request)
+        note(outcome.changes)
       } catch { outcome.refusal = error }
       outcomes.append(outcome)
     }

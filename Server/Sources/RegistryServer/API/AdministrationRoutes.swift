@@ -76,8 +76,9 @@ struct AdministrationRoutes: Sendable {
       return proposed
     }
     do throws(AdministrationError) {
-      let changes = try await administration.perform(command, by: call.who, why: why)
-      note(changes, of: command, call)
+      let changes = try await administration.perform(command, by: call.who, why: why) {
+        note($0, of: command, call)
+      }
       var body = members
       body["changes"] = .array(changes.map { .object($0.shown) })
       body["warnings"] = .texts(warnings + (await copyFailures(of: command.file)))

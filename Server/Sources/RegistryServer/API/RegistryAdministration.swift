@@ -65,20 +65,26 @@ struct RegistryAdministration: Sendable {
   /// - Parameters:
   ///   - who: the name in the administrator's token.
   ///   - why: their words, for the history.
+  ///   - note: is told of what is made in each document at once: others may fail, and it is made all the same.
   /// - Returns: what became of it, entries of the history; empty where nothing had to change.
   func perform(
-    _ command: AdministrationCommand, by who: String, why: String
+    _ command: AdministrationCommand, by who: String, why: String,
+    noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let request = DocumentState.Request(who: who, at: clock.now(), why: why)
-    guard let file = command.file else { return try await performEverywhere(command, request) }
+    guard let file = command.file else {
+      return try await performEverywhere(command, request, noting: note)
+    }
     let entries = try await perform(command, by: try coordinator(of: file), request)
+    note(entries)
     if command.changesWatching, !entries.isEmpty { await changed(file) }
     return entries
   }
 
   /// A denial counts in every document or, where one objects, in none.
   private func performEverywhere(
-    _ command: AdministrationCommand, _ request: DocumentState.Request
+    _ command: AdministrationCommand, _ request: DocumentState.Request,
+    noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let refusal = await objections(to: command, in: coordinators(), request).refusal
     if let refusal { throw refusal }
@@ -86,7 +92,9 @@ struct RegistryAdministration: Sendable {
     var failure: AdministrationError?
     for coordinator in coordinators() {
       do throws(AdministrationError) {
-        entries += try await perform(command, by: coordinator, request)
+        let made = try await perform(command, by: coordinator, request)
+        note(made)
+        entries += made
       } catch { failure = error }
     }
     if let failure, entries.isEmpty { throw failure }

@@ -149,6 +149,7 @@ struct RecordDirectory {
       .failed(operation: "\(step.rawValue) \(path)", reason: reason.lowercased())
     case .tooLarge(let path, let limit):
       .damaged(path: path, reason: "it is larger than \(limit) bytes")
+    case .anothers(let path, let reason): .damaged(path: path, reason: reason)
     }
   }
 }

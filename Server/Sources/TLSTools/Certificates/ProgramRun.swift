@@ -6,7 +6,7 @@ import Foundation
 /// - There is no shell, and the program gets none of this process's descriptors, nor any variable of the server's own
 ///   configuration, which may be a password.
 /// - It has until its deadline. Whatever it started in its process group is killed then, and also when it ends before:
-///   nothing of it goes on.
+///   nothing of it goes on, but for what has become a session of its own by then.
 /// - What it writes is bounded: too much on standard output ends it, and of standard error the beginning is kept.
 package enum ProgramRun {
   /// What came of it.
@@ -40,9 +40,12 @@ package enum ProgramRun {
   /// - Parameters:
   ///   - arguments: the program, found in PATH unless it has a slash, and what it is called with.
   ///   - milliseconds: how long it may take.
+  ///   - leaving: for how many milliseconds what it started may still become a session of its own, once it ended. The
+  ///     parent of daemon(3) ends before its child does that.
   ///   - limit: the most that it may write on standard output; `nil`: as much as it likes, and nobody reads it.
   package static func run(
-    _ arguments: [String], input: [UInt8], milliseconds: Int64, output limit: Int?
+    _ arguments: [String], input: [UInt8], milliseconds: Int64, leaving: UInt32 = 0,
+    output limit: Int?
   ) throws(Fault) -> End {
     let deadline = Deadline.after(milliseconds: milliseconds)
     let started: Started
@@ -66,6 +69,7 @@ package enum ProgramRun {
       output.read(keeping: limit.map { $0 + 1 } ?? 0)
       errors.read(keeping: mostErrors)
     }
+    if hasEnded, leaving > 0 { usleep(leaving * 1000) }
     let status = finish(started.process)
     let told = line(errors.bytes)
     guard output.bytes.count <= most else { throw .tooMuch(limit: most) }

@@ -71,38 +71,54 @@ enum AnnounceCommand {
       } catch { throw error.asNothingBegun }
       guard let lock = job.lock() else { throw busy(job) }
       defer { withExtendedLifetime(lock) {} }
-      return try await run.run(patience: invocation[patience] ?? 600)
+      return try await run.run(patience: invocation[patience] ?? 600) ?? .yes
     }
     guard invocation.arguments.isEmpty else {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
     }
-    var status = ExitStatus.yes
-    for begun in try AnnouncementJob.all(in: folder) {
-      // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
-      guard let job = begun.current else { continue }
-      do throws(CommandFailure) {
-        if job.isAbandoned {
-          throw .couldNotFindOut("what began it was given up; hint: delete this one as well")
-        }
-        guard !job.isLed else { continue }
-        status = status.worse(try await goOn(with: job))
-      } catch {
-        // With the file's name: whoever gives it up deletes that.
-        Terminal.say("\(job.key) (\(job.path)): \(error.message)")
-        status = status.worse(error.status)
+    // Commands may take long, and who settles must be looked at meanwhile: all others first, and again after each command.
+    let all = try AnnouncementJob.all(in: folder)
+    var (status, ready) = (ExitStatus.yes, [AnnouncementJob]())
+    for begun in all {
+      guard let own = await goOn(with: begun, withCommand: false) else {
+        ready.append(begun)
+        continue
       }
+      status = status.worse(own)
+    }
+    let settling = all.filter { begun in !ready.contains { $0.path == begun.path } }
+    for begun in ready {
+      status = status.worse(await goOn(with: begun, withCommand: true) ?? .yes)
+      for other in settling { _ = await goOn(with: other, withCommand: false, isToldAgain: false) }
     }
     return status
   }
 
-  private static func goOn(with job: AnnouncementJob) async throws(CommandFailure) -> ExitStatus {
-    // Two at once would run the command twice.
-    guard let lock = job.lock() else { throw busy(job) }
-    defer { withExtendedLifetime(lock) {} }
-    // It ended meanwhile, or the next call finds what took its place.
-    guard job.isCurrent else { return .yes }
-    var run = try AnnouncementRun(job, try job.invocation())
-    return try await run.run(patience: nil)
+  /// - Parameter isToldAgain: whether it is said that it is not over.
+  /// - Returns: what came of it, which is told; `nil` if its command is next, and is not to be run.
+  private static func goOn(
+    with begun: AnnouncementJob, withCommand: Bool, isToldAgain: Bool = true
+  ) async -> ExitStatus? {
+    // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
+    guard let job = begun.current else { return .yes }
+    do throws(CommandFailure) {
+      if job.isAbandoned {
+        throw .couldNotFindOut("what began it was given up; hint: delete this one as well")
+      }
+      guard !job.isLed else { return .yes }
+      // Two at once would run the command twice.
+      guard let lock = job.lock() else { throw busy(job) }
+      defer { withExtendedLifetime(lock) {} }
+      // It ended meanwhile, or the next call finds what took its place.
+      guard job.isCurrent else { return .yes }
+      var run = try AnnouncementRun(job, try job.invocation())
+      return try await run.run(patience: nil, withCommand: withCommand)
+    } catch {
+      if case .couldNotFindOut = error, !isToldAgain { return error.status }
+      // With the file's name: whoever gives it up deletes that.
+      Terminal.say("\(job.key) (\(job.path)): \(error.message)")
+      return error.status
+    }
   }
 
   private static func busy(_ job: AnnouncementJob) -> CommandFailure {

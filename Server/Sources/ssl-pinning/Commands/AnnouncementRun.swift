@@ -46,8 +46,13 @@ struct AnnouncementRun {
 
   /// Goes on until it is over, or the next step lies behind the end of the patience.
   ///
-  /// - Parameter patience: in seconds; `nil` waits for nothing.
-  mutating func run(patience: Double?) async throws(CommandFailure) -> ExitStatus {
+  /// - Parameters:
+  ///   - patience: in seconds; `nil` waits for nothing.
+  ///   - withCommand: whether the command is run.
+  /// - Returns: `nil` if the command is next, and is not to be run.
+  mutating func run(
+    patience: Double?, withCommand: Bool = true
+  ) async throws(CommandFailure) -> ExitStatus? {
     let deadline = ContinuousClock.now + .seconds(patience ?? 0)
     var told = ""
     var renewals = 0
@@ -56,6 +61,7 @@ struct AnnouncementRun {
       switch progress.next {
       case .look: finding = await look()
       case .stage: finding = await stage()
+      case .run where !withCommand: return nil
       case .run:
         guard job.isCurrent else {
           finding = .superseded
@@ -219,7 +225,7 @@ extension AnnouncementRun {
           // Only of standard error the beginning is kept.
           let end = try ProgramRun.run(
             ["/bin/sh", "-c", script], input: [],
-            milliseconds: Int64(seconds * 1000), output: nil)
+            milliseconds: Int64(seconds * 1000), leaving: 500, output: nil)
           let said = end.errors.isEmpty ? "" : ", and said \"\(end.errors)\""
           continuation.resume(
             returning: end.failure.map { .failed("the command \($0)\(said)") } ?? .ran)
