@@ -68,6 +68,12 @@ void pp_heads_leave(struct pp_handle *h) {
   hear(h, h->header_function, h->listener);
 }
 
+CURL *pp_heads_give_up(CURL *easy) {
+  struct pp_handle *h = pp_handle_of(easy);
+  if (h && h->is_heard && h->head == PP_HEAD_NONE) pp_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+  return easy;
+}
+
 bool pp_heads_is_cut(CURL *easy) {
   struct pp_handle *h = pp_handle_of(easy);
   return h && h->is_heard && h->head == PP_HEAD_BEGUN;

@@ -18,6 +18,12 @@ bool pp_heads_listen(struct pp_handle *handle);
 // Foundation hears its handle itself again. Nothing happens where there is none.
 void pp_heads_leave(struct pp_handle *handle);
 
+// Before a transfer is taken out: if no answer began, its connection may be one that the network lost, which nobody
+// says. Over HTTP/2 libcurl would keep it, and every request that follows would wait for its time-out.
+//
+// Returns the handle.
+CURL *pp_heads_give_up(CURL *easy);
+
 // Whether a transfer that libcurl calls a success ended within a head.
 bool pp_heads_is_cut(CURL *easy);
 

@@ -221,7 +221,7 @@ static void unwatch(struct session *s, CURL *easy) {
 
 static CURLMcode HOOKED(curl_multi_remove_handle)(CURLM *multi, CURL *easy) {
   // Also right for a parked transfer: libcurl takes a second removal for done.
-  CURLMcode result = REAL(curl_multi_remove_handle)(unmasked(multi), easy);
+  CURLMcode result = REAL(curl_multi_remove_handle)(unmasked(multi), pp_heads_give_up(easy));
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
   struct transfer *t = NULL;
