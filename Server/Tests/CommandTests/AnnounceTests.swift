@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A registry server over the stage's site, on a port that it has again after a restart.
-private final class AnnounceStage {
+final class AnnounceStage {
   let stage: GetStage
   private let port: UInt16
   private var server: ChildProcess?

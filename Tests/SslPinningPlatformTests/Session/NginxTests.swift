@@ -60,6 +60,24 @@ struct NginxTests {
     try await nginx.stop()
   }
 
+  @Test("leaves an HTTP/2 connection that gave no answer: the next request goes over another one")
+  func leavesSilent() async throws {
+    let nginx = try await nginx(http2: true)
+    let relay = try SwitchableRelay(to: .loopback(nginx.port))
+    let session = site.session()
+    let url = try site.url(port: relay.port)
+    _ = try await text(session, url)
+    relay.suspend(true)
+    var request = URLRequest(url: url)
+    request.timeoutInterval = 1
+    await #expect(throws: URLError.self) { try await session.data(for: request) }
+    relay.suspend(false)
+    _ = try await text(session, url)
+    let accesses = try await nginx.accesses(waitingFor: 2)
+    #expect(accesses.first?.connection != accesses.last?.connection)
+    try await nginx.stop()
+  }
+
   @Test("sends nothing more over an HTTP/2 connection whose pin is removed, and comes back")
   func removedOverHTTP2() async throws {
     let nginx = try await nginx(http2: true)
