@@ -250,7 +250,7 @@ struct StorageTests {
     #expect(try store.load(under: trust, at: now).registry?.stamp.version?.version == 1)
     // The reasons for which a state may be another client's.
     let ended = Data(
-      #"{"document":"d","enforced":[],"format":1,"keySets":[],"statementDocument":"s","type":"registry-state","vanished":[]}"#
+      #"{"document":"{\"statement\":{\"epoch\":1,\"version\":6}}","format":1,"type":"registry-state"}"#
         .utf8)
     let plain = Data(
       #"{"document":"d","enforced":[],"format":1,"keySets":[],"type":"registry-state","vanished":[]}"#
@@ -261,6 +261,15 @@ struct StorageTests {
     }
     #expect(StoredState.isAnothers([UInt8](plain), .clientTooOld(["future"])))
     #expect(!StoredState.isAnothers([UInt8](ended), .badSignature))
+    // Until something newer is to be written.
+    let seventh = [UInt8](
+      #"{"document":"{\"statement\":{\"epoch\":1,\"version\":7}}","format":2,"type":"registry-state"}"#
+        .utf8)
+    for (version, isKept) in [(7, true), (8, false)] as [(Int64, Bool)] {
+      let own = RegistryStamp.Version(epoch: 1, version: version)
+      #expect(StoredState.isAnothers(seventh, .unreadableState, beside: own) == isKept)
+      #expect(StoredState.isAnothers(seventh, .clientTooOld([]), beside: own) == isKept)
+    }
   }
 
   @Test("two processes on one directory never lose a newer registry, nor see an older one again")

@@ -83,7 +83,7 @@ struct StateStore: Sendable {
   ) throws(StateStoreError) -> TrustedRegistry {
     do throws(FileError) {
       return try file.withLock { (held) throws(FileError) -> TrustedRegistry in
-        let stored = try stored(by: held, under: trust, at: clock)
+        let stored = try stored(by: held, under: trust, at: clock, for: trusted.stamp.version)
         let known = trusted.knowing(stored?.learned ?? .none)
         let merged = stored?.registry.map { known.merged(with: $0, at: clock) } ?? known
         var state = merged.state
@@ -100,9 +100,13 @@ struct StateStore: Sendable {
 
   /// What is in the file, for who is about to write it. One that cannot be believed, or is beyond
   /// `largest`, is written over; but the key sets that it proves are kept. What another version or setting of the app
-  /// believes, and this one cannot, is not: with it what that one knows to be denied would go.
+  /// believes, and this one cannot, is not until something newer is to be written: with it what that one knows to be denied
+  /// would go.
+  ///
+  /// - Parameter version: of what is about to be written; `nil` if it has none.
   private func stored(
-    by held: borrowing AtomicFile.Held, under trust: RegistryTrust, at clock: Int64
+    by held: borrowing AtomicFile.Held, under trust: RegistryTrust, at clock: Int64,
+    for version: RegistryStamp.Version? = nil
   ) throws(FileError) -> Stored? {
     let bytes: [UInt8]?
     do throws(FileError) { bytes = try held.read(limit: largest) } catch {
@@ -113,7 +117,7 @@ struct StateStore: Sendable {
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
       // Another process of the app has a larger limit, and may know newer key sets and versions.
       if case .tooLarge(let limit) = error { throw .tooLarge(path: file.path, limit: limit) }
-      if StoredState.isAnothers(bytes, error) {
+      if StoredState.isAnothers(bytes, error, beside: version) {
         throw .anothers(path: file.path, reason: "\(error)")
       }
       return Stored(learned: Self.learned(bytes, under: trust))

@@ -90,17 +90,36 @@ public struct StoredState: Sendable {
 
   /// Whether a state that is refused for this reason is one that another client believes: a later version of this program,
   /// one that knows more members of statements, or one that has a key for lists without any, of a registry that ended them.
-  package static func isAnothers(_ bytes: [UInt8], _ reason: RegistryError) -> Bool {
+  /// Not one that says itself that it is older than what is believed here.
+  package static func isAnothers(
+    _ bytes: [UInt8], _ reason: RegistryError, beside own: RegistryStamp.Version? = nil
+  ) -> Bool {
+    let version = version(of: bytes)
+    if let own, let version, version < own { return false }
     switch reason {
-    case .clientTooOld: return true
-    case .noFormat1Key, .statementRequired:
-      return (try? StoredState(decoding: bytes))?.statementDocument != nil
+    case .clientTooOld, .invalidKeySet(_, .unknownCritical): return true
+    case .noFormat1Key, .statementRequired: return version != nil
     case .unreadableState:
       let limits = JSONLimits(maximumBytes: JSONLimits.greatestBytes)
       let json = (try? JSONValue(parsing: bytes, limits: limits))?.objectValue
       return json?["type"] == .string(type) && (json?["format"]?.integerValue ?? 0) > 1
     default: return false
     }
+  }
+
+  /// What a state says of its newest statement's number, which nobody has verified.
+  private static func version(of bytes: [UInt8]) -> RegistryStamp.Version? {
+    let limits = JSONLimits(maximumBytes: JSONLimits.greatestBytes)
+    let json = (try? JSONValue(parsing: bytes, limits: limits))?.objectValue
+    return ["document", "statementDocument"].compactMap { name in
+      guard let text = json?[name]?.stringValue,
+        let document = (try? JSONValue(parsing: [UInt8](text.utf8), limits: limits))?.objectValue,
+        let statement = document["statement"]?.objectValue,
+        let epoch = statement["epoch"]?.integerValue,
+        let version = statement["version"]?.integerValue
+      else { return nil }
+      return RegistryStamp.Version(epoch: epoch, version: version)
+    }.max()
   }
 
   /// Reads a stored state without believing any of it yet.

@@ -17,11 +17,16 @@ package struct DocumentContent: Sendable, Equatable {
     _ state: DocumentState, endpoints: [WatchedEndpoint], mirrors: [RegistryMirror] = []
   ) {
     let left = state.vanished(beside: endpoints)
+    let spokenFor = Set(endpoints.flatMap(\.patterns))
     entries = DocumentEntry.entries(of: endpoints, state: state, left)
+    // An app that did not read the first statement of an epoch would let go of them with any later one.
+    if state.number?.epoch ?? 0 > 0 {
+      let said = Set(entries.map(\.pattern)).union(spokenFor)
+      entries += left.filter { !said.contains($0) }.entries
+    }
     denied = state.denied.map(\.pin)
     removed = state.removed
     let listed = Set(entries.map(\.pattern))
-    let spokenFor = Set(endpoints.flatMap(\.patterns))
     hosts =
       HostTerms.settings(of: endpoints, listed: listed)
       + left.filter { listed.contains($0) && !spokenFor.contains($0) }.settings

@@ -369,7 +369,7 @@ extension DocumentMachine {
   }
 
   private mutating func begin(_ new: WriteAttempt) -> [DocumentEffect] {
-    state.noteSpokenHosts(of: watched.list)
+    state.noteSpokenHosts(of: watched.list, at: new.at)
     var attempt = WriteAttempt(at: new.at, change: new.change, reads: new.reads, state: state)
     if let change = new.change {
       if let doubt { return end(.failure(.notStored(doubt.reason))) }

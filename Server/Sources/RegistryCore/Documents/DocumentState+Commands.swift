@@ -160,7 +160,8 @@ extension DocumentState {
       throw .noSuchKey(pin, nil)
     }
     let inForce = endpoints(configured: configured)
-    let bare = inForce.filter { $0.id == id && leavesBare($0, without: pin) }
+    let asked = inForce.first { $0.id == id } ?? formerEndpoint(id)
+    let bare = [asked].compactMap(\.self).filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     var next = self
     let ids = [id] + keptBelow(inForce.filter { $0.id == id }, pin, beside: inForce)

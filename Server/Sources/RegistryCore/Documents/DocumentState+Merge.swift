@@ -145,9 +145,8 @@ extension DocumentState {
     + " changed, what apps ask for beside a key, keys allowed again, the ports of endpoints that they added"
 
   /// Has the hosts of a copy watched again that no configured endpoint speaks for, and none that the record knows did:
-  /// people had added them since. Of their
-  /// endpoints it has the names alone. Where the configuration has one of that name, the host's own stands in: it must
-  /// stay listed.
+  /// people had added them since. Of their endpoints it has the names alone. Where the configuration has one of that name,
+  /// the host's own stands in: it must stay listed.
   package mutating func watchHosts(of copy: SignedCopy, beside configured: [WatchedEndpoint]) {
     let known = Set(configured.flatMap(\.patterns)).union(removed)
       .union(vanished(beside: configured).entries.map(\.pattern))

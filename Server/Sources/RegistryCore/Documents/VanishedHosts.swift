@@ -22,8 +22,15 @@ package struct VanishedHosts: Sendable, Equatable {
 struct SpokenHosts: Sendable, Equatable {
   var patterns: [HostPattern]
   var terms: HostTerms
+  /// When it was found to have left, in Unix seconds. Those of one edit have one time.
+  var left: Int64?
 
-  /// `nil` if the endpoint's name says it all.
+  /// An endpoint that left.
+  init(_ former: WatchedEndpoint, left: Int64) {
+    (patterns, terms, self.left) = (former.patterns, former.terms, left)
+  }
+
+  /// One in force; `nil` if the endpoint's name says it all.
   init?(_ endpoint: WatchedEndpoint) {
     guard
       !endpoint.terms.isStandard
@@ -36,6 +43,7 @@ struct SpokenHosts: Sendable, Equatable {
   var json: JSONValue {
     var json: JSONObject = ["patterns": .array(patterns.map { .string($0.description) })]
     if !terms.isStandard { json["terms"] = terms.json }
+    json["left"] = left.map { .integer($0) }
     return .object(json)
   }
 
@@ -46,15 +54,20 @@ struct SpokenHosts: Sendable, Equatable {
       patterns.append(pattern)
     }
     terms = try HostTerms(in: reader) ?? .standard
+    left = reader.object["left"]?.integerValue
   }
 }
 
 extension DocumentState {
   /// Takes down what the endpoints in force speak for, so that it is known once they left. With each write: before that
   /// nobody has their keys.
-  mutating func noteSpokenHosts(of inForce: [WatchedEndpoint]) {
+  mutating func noteSpokenHosts(of inForce: [WatchedEndpoint], at now: Int64) {
+    let ids = Set(inForce.map(\.id))
     spokenHosts = spokenHosts.filter { keysByEndpoint[$0.key] != nil }
     for endpoint in inForce { spokenHosts[endpoint.id] = SpokenHosts(endpoint) }
+    for id in keysByEndpoint.keys where !ids.contains(id) && spokenHosts[id]?.left == nil {
+      spokenHosts[id] = formerEndpoint(id).map { SpokenHosts($0, left: now) }
+    }
   }
 
   /// An endpoint that left and that nobody took out, as it was; `nil` if there is none.
@@ -69,34 +82,40 @@ extension DocumentState {
     return endpoint
   }
 
-  /// The hosts that nobody speaks for. Of several endpoints that spoke for one the last one counts.
+  /// The hosts that nobody speaks for. Of several endpoints that spoke for one those count that left last: whoever left
+  /// before left its keys to them.
   package func vanished(beside inForce: [WatchedEndpoint]) -> VanishedHosts {
     let ids = Set(inForce.map(\.id))
     let removed = Set(removed)
-    var last: [HostPattern: (endpoint: WatchedEndpoint, keys: EndpointKeys)] = [:]
-    for (id, endpointKeys) in keysByEndpoint where !ids.contains(id) && !endpointKeys.isUnseen {
+    var last: [HostPattern: (left: Int64, endpoints: [WatchedEndpoint])] = [:]
+    for id in keysByEndpoint.keys.sorted()
+    where !ids.contains(id) && keysByEndpoint[id]?.isUnseen == false {
       guard let endpoint = formerEndpoint(id) else { continue }
+      // What is about to leave is not written yet.
+      let left = spokenHosts[id]?.left ?? .max
       for pattern in endpoint.patterns where !removed.contains(pattern) {
-        if let known = last[pattern],
-          (known.keys.lastSeen, known.endpoint.id) > (endpointKeys.lastSeen, id)
-        {
-          continue
-        }
-        last[pattern] = (endpoint, endpointKeys)
+        let known = last[pattern]?.left ?? .min
+        if left > known { last[pattern] = (left, []) }
+        if left >= known { last[pattern]?.endpoints.append(endpoint) }
       }
     }
     let denied = deniedPins
     let hosts = last.sorted { $0.key.description < $1.key.description }
-    let entries = hosts.flatMap { pattern, left in
-      left.keys.keys.filter { !$0.wasThereForAMoment && !denied.contains($0.pin) }.map {
-        DocumentEntry(
-          pattern: pattern, pin: $0.pin, fqdn: left.endpoint.fqdn, date: $0.firstSeen)
+    let entries = hosts.flatMap { pattern, leavers -> [DocumentEntry] in
+      var said = denied
+      return leavers.endpoints.flatMap { endpoint in
+        (keysByEndpoint[endpoint.id]?.keys ?? [])
+          .filter { !$0.wasThereForAMoment && said.insert($0.pin).inserted }.map {
+            DocumentEntry(pattern: pattern, pin: $0.pin, fqdn: endpoint.fqdn, date: $0.firstSeen)
+          }
       }
     }
-    let speakers = hosts.map { pattern, left in
-      var speaker = left.endpoint
-      speaker.patterns = [pattern]
-      return speaker
+    let speakers = hosts.flatMap { pattern, leavers in
+      leavers.endpoints.map { endpoint in
+        var speaker = endpoint
+        speaker.patterns = [pattern]
+        return speaker
+      }
     }
     let settings = HostTerms.settings(of: speakers, listed: Set(entries.map(\.pattern)))
     return VanishedHosts(entries: entries, settings: settings)

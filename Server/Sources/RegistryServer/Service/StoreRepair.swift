@@ -137,7 +137,11 @@ public struct StoreRepair: Sendable {
           "there is no signed document: what endpoints show is a first sight"
         )
       }
-      let state = DocumentState().goingOn(from: copy.signedCopy, endpoints: document.endpoints)
+      // What it lists of others was added by people, or left: it stays listed, and is watched.
+      var begun = DocumentState()
+      begun.watchHosts(of: copy.signedCopy, beside: document.endpoints)
+      let state = begun.goingOn(
+        from: copy.signedCopy, endpoints: begun.endpoints(configured: document.endpoints))
       return (
         state,
         "the record begins anew from the document that was signed at"

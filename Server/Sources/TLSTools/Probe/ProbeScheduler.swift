@@ -172,7 +172,8 @@ final class ProbeScheduler {
         open([address], for: work, on: route, place: place, address: address)
       }
     case (.survey, .tunnel) where !work.job.addressesThere.isEmpty:
-      let there = work.job.addressesThere
+      // And for any: the name may have others there, or some that only the proxy has a way to.
+      let there: [Endpoint?] = work.job.addressesThere + [nil]
       work.expect(there.count, on: route)
       for (place, address) in there.enumerated() {
         open(Array(addresses), for: work, on: route, place: place, address: address)

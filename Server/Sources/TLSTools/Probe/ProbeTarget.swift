@@ -133,7 +133,7 @@ struct ProbeRequest: Sendable {
   let purpose: Purpose
   /// The routes that get one second at most, because they were silent a moment ago.
   var hurried: Set<Int> = []
-  /// What each tunnel is asked for, one after the other; empty: whichever address the proxy takes.
+  /// What each tunnel is asked for, one after the other, beside whichever address the proxy takes.
   var addressesThere: [Endpoint] = []
   /// What is asked for as well, at each place that finished a handshake.
   var kinds: [CertificateKeyKind] = []

@@ -50,7 +50,7 @@ import Testing
           keys: [KnownKey(pin: pin(key), firstSeen: now, lastSeen: now)])
       }
       if !isConfigured { state.overrides[own.id] = .init(terms: asks) }
-      state.noteSpokenHosts(of: state.endpoints(configured: [own, wide]))
+      state.noteSpokenHosts(of: state.endpoints(configured: [own, wide]), at: now)
       let content = DocumentContent(state, endpoints: [wide])
       #expect(content.entries.map { "\($0.pattern)" }.contains("a.x.test"))
       #expect(
@@ -88,6 +88,39 @@ import Testing
     }
   }
 
+  @Test("is in every statement of a later key set: an app may have missed the first one")
+  func laterEpoch() {
+    let now = Self.begin
+    var server = start([named, other], at: now)
+    show(1, under: 101, at: named, server, now)
+    show(9, under: 109, at: other, server, now)
+    server = configure(server, [other], isRestart: false, at: now + 60)
+    var state = server.machine.state
+    func listed(_ state: DocumentState) -> Set<String> {
+      Set(DocumentContent(state, endpoints: [other]).entries.map { "\($0.pattern)" })
+    }
+    #expect(listed(state) == ["o.test"])
+    state.number = .init(epoch: 1, version: 1)
+    #expect(listed(state) == ["a.x.test", "*.a.x.test", "o.test"])
+  }
+
+  @Test(
+    "with several endpoints keeps the keys of all that left together, over two edits",
+    arguments: [false, true])
+  func together(isRestart: Bool) {
+    let now = Self.begin
+    let (one, two) = (endpoint(4, "a.x.test"), endpoint(5, "a.x.test"))
+    var server = start([one, two, other], at: now)
+    show(1, under: 101, at: one, server, now)
+    for _ in 0..<3 { show(2, under: 101, at: two, server, now) }
+    show(9, under: 109, at: other, server, now)
+    #expect(listed("a.x.test", by: server) == [pin(1), pin(2)])
+    server = configure(server, [other], isRestart: isRestart, at: now + 60)
+    server = configure(server, [wide, other], isRestart: isRestart, at: now + 61)
+    show(3, under: 103, at: wide, server, now + 62)
+    #expect(Set(listed("a.x.test", by: server)) == [pin(1), pin(2)])
+  }
+
   @Test("has a key revoked with the wildcard's, and by itself")
   func revoked() throws {
     let now = Self.begin
@@ -99,8 +132,12 @@ import Testing
     #expect(listed("a.x.test", by: server) == [pin(1)])
     let request = DocumentState.Request(who: "ada", at: now, why: "")
     var state = server.machine.state
+    // Its last key: whoever stands there when it comes back would be its first.
+    #expect(throws: AdministrationError.leavesWithoutPin(["a.x.test", "*.a.x.test"])) {
+      try state.revoke(pin(1), at: named.id, configured: [wide, other], force: false, request)
+    }
     let own = try state.revoke(
-      pin(1), at: named.id, configured: [wide, other], force: false, request)
+      pin(1), at: named.id, configured: [wide, other], force: true, request)
     #expect(own.map(\.endpoint) == [named.id])
     state = server.machine.state
     let both = try state.revoke(

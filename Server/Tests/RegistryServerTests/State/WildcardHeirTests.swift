@@ -270,7 +270,7 @@ import Testing
     #expect(listed("a.x.test", by: server) == [pin(1)])
     let request = DocumentState.Request(who: "ada", at: now + 62, why: "")
     perform(server, at: now + 62) { state, configured throws(AdministrationError) in
-      try state.revoke(pin(1), at: narrow.id, configured: configured, force: false, request)
+      try state.revoke(pin(1), at: narrow.id, configured: configured, force: true, request)
     }
     server = configure(server, [wide, narrow, other], isRestart: isRestart, at: now + 63)
     #expect(listed("a.x.test", by: server).isEmpty)
