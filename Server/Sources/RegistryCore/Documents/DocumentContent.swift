@@ -20,10 +20,8 @@ package struct DocumentContent: Sendable, Equatable {
     let spokenFor = Set(endpoints.flatMap(\.patterns))
     entries = DocumentEntry.entries(of: endpoints, state: state, left)
     // An app that did not read the first statement of an epoch would let go of them with any later one.
-    if state.number?.epoch ?? 0 > 0 {
-      let said = Set(entries.map(\.pattern)).union(spokenFor)
-      entries += left.filter { !said.contains($0) }.entries
-    }
+    let said = Set(entries.map(\.pattern)).union(spokenFor)
+    entries += left.filter { left.ofEarlierEpochs.contains($0) && !said.contains($0) }.entries
     denied = state.denied.map(\.pin)
     removed = state.removed
     let listed = Set(entries.map(\.pattern))

@@ -8,12 +8,15 @@ package struct VanishedHosts: Sendable, Equatable {
   package var entries: [DocumentEntry] = []
   /// What clients ask for besides.
   package var settings: [HostSettings] = []
+  /// Those that left before the key set in force.
+  var ofEarlierEpochs: Set<HostPattern> = []
 
   /// Those of them that something holds for.
   func filter(_ isMeant: (HostPattern) -> Bool) -> VanishedHosts {
     VanishedHosts(
       entries: entries.filter { isMeant($0.pattern) },
-      settings: settings.filter { isMeant($0.pattern) })
+      settings: settings.filter { isMeant($0.pattern) },
+      ofEarlierEpochs: ofEarlierEpochs.filter(isMeant))
   }
 }
 
@@ -24,10 +27,12 @@ struct SpokenHosts: Sendable, Equatable {
   var terms: HostTerms
   /// When it was found to have left, in Unix seconds. Those of one edit have one time.
   var left: Int64?
+  /// In which epoch that was.
+  var epoch: Int64 = 0
 
   /// An endpoint that left.
-  init(_ former: WatchedEndpoint, left: Int64) {
-    (patterns, terms, self.left) = (former.patterns, former.terms, left)
+  init(_ former: WatchedEndpoint, left: Int64, epoch: Int64) {
+    (patterns, terms, self.left, self.epoch) = (former.patterns, former.terms, left, epoch)
   }
 
   /// One in force; `nil` if the endpoint's name says it all.
@@ -44,6 +49,7 @@ struct SpokenHosts: Sendable, Equatable {
     var json: JSONObject = ["patterns": .array(patterns.map { .string($0.description) })]
     if !terms.isStandard { json["terms"] = terms.json }
     json["left"] = left.map { .integer($0) }
+    if epoch > 0 { json["epoch"] = .integer(epoch) }
     return .object(json)
   }
 
@@ -55,6 +61,7 @@ struct SpokenHosts: Sendable, Equatable {
     }
     terms = try HostTerms(in: reader) ?? .standard
     left = reader.object["left"]?.integerValue
+    epoch = reader.object["epoch"]?.integerValue ?? 0
   }
 }
 
@@ -66,7 +73,9 @@ extension DocumentState {
     spokenHosts = spokenHosts.filter { keysByEndpoint[$0.key] != nil }
     for endpoint in inForce { spokenHosts[endpoint.id] = SpokenHosts(endpoint) }
     for id in keysByEndpoint.keys where !ids.contains(id) && spokenHosts[id]?.left == nil {
-      spokenHosts[id] = formerEndpoint(id).map { SpokenHosts($0, left: now) }
+      spokenHosts[id] = formerEndpoint(id).map {
+        SpokenHosts($0, left: now, epoch: number?.epoch ?? 0)
+      }
     }
   }
 
@@ -118,6 +127,12 @@ extension DocumentState {
       }
     }
     let settings = HostTerms.settings(of: speakers, listed: Set(entries.map(\.pattern)))
-    return VanishedHosts(entries: entries, settings: settings)
+    let earlier = hosts.filter { _, leavers in
+      leavers.endpoints.contains {
+        spokenHosts[$0.id].map { $0.left != nil && $0.epoch < number?.epoch ?? 0 } ?? false
+      }
+    }
+    return VanishedHosts(
+      entries: entries, settings: settings, ofEarlierEpochs: Set(earlier.map(\.key)))
   }
 }

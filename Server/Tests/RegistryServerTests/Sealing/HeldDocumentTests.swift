@@ -92,12 +92,17 @@ import Testing
     await base.lose(to: StoredRecord(version: good.version, bytes: bytes), named: "b.json")
     await coordinators[1].refresh(at: Self.now + 60)
     #expect(await coordinators[1].fault != nil)
-    try await coordinators[0].perform(at: Self.now + 70) {
-      state, configured throws(AdministrationError) in
-      try state.deny(
-        pin(1), configured: configured, force: true,
-        .init(who: "ada", at: Self.now + 70, why: "stolen"))
+    // By a call that fails, since this document cannot take it. What the other one took is told all the same.
+    let administration = RegistryAdministration(
+      coordinators: { coordinators }, store: store,
+      clock: SteadyClock(TestClock(Self.now + 70)), changed: { _ in })
+    var noted: [String] = []
+    await #expect(throws: AdministrationError.self) {
+      _ = try await administration.perform(.deny(pin(1), force: true), by: "ada", why: "stolen") {
+        noted += $0.map(\.event)
+      }
     }
+    #expect(noted == ["key_denied"])
     await base.lose(to: good, named: "b.json")
     await coordinators[1].upkeep(at: Self.now + 80)
     #expect(await coordinators[1].fault == nil)

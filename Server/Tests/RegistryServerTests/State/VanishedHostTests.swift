@@ -102,6 +102,13 @@ import Testing
     #expect(listed(state) == ["o.test"])
     state.number = .init(epoch: 1, version: 1)
     #expect(listed(state) == ["a.x.test", "*.a.x.test", "o.test"])
+    // One that leaves within an epoch vanishes, as apps know.
+    for (id, spoken) in state.spokenHosts {
+      var later = spoken
+      later.epoch = 1
+      state.spokenHosts[id] = later
+    }
+    #expect(listed(state) == ["o.test"])
   }
 
   @Test(
