@@ -220,7 +220,7 @@ package final class VantageServer: Sendable {
     }
     let permitted = found.filter { $0.ipAddress.map(rules.permits) ?? false }
     // No other one instead of it: what that shows would be taken for this one's.
-    let asked = permitted.filter { $0.ipAddress == request.address }
+    let asked = permitted.filter { $0.leads(to: request.address) }
     var left = order(asked.isEmpty ? permitted : asked)[...]
     while let next = left.popFirst() {
       // Each address gets its share, so that a silent one does not use up the time of the others.
@@ -250,6 +250,13 @@ extension Endpoint {
   fileprivate var ipAddress: IPAddress? {
     guard case .address(let address)? = try? HostName(address) else { return nil }
     return address
+  }
+
+  /// Whether it is that address, or what DNS64 makes of it (RFC 6052 section 2.1).
+  fileprivate func leads(to asked: IPAddress?) -> Bool {
+    guard let asked, let own = ipAddress else { return false }
+    return own == asked
+      || own.bytes == [0, 0x64, 0xff, 0x9b] + [UInt8](repeating: 0, count: 8) + asked.bytes
   }
 }
 
