@@ -97,9 +97,12 @@ extension DocumentState {
     let ids = Set(inForce.map(\.id))
     let removed = Set(removed)
     var last: [HostPattern: (left: Int64, endpoints: [WatchedEndpoint])] = [:]
-    for id in keysByEndpoint.keys.sorted()
-    where !ids.contains(id) && keysByEndpoint[id]?.isUnseen == false {
-      guard let endpoint = formerEndpoint(id) else { continue }
+    for id in keysByEndpoint.keys.sorted() where keysByEndpoint[id]?.isUnseen == false {
+      // One that is just coming back counts: else what it had lost would come back from one that left before it.
+      let isBack = ids.contains(id)
+      guard !isBack || spokenHosts[id]?.left != nil, let endpoint = formerEndpoint(id) else {
+        continue
+      }
       // What is about to leave is not written yet.
       let left = spokenHosts[id]?.left ?? .max
       for pattern in endpoint.patterns where !removed.contains(pattern) {

@@ -27,6 +27,28 @@ import Testing
     #expect(listed("*.x.test", by: server) == [pin(3)])
   }
 
+  @Test(
+    "comes back without what was revoked since its endpoint moved, also if the line was lost meanwhile",
+    arguments: [false, true])
+  func revokedStaysAway(isRestart: Bool) {
+    let now = Self.begin
+    let moved = WatchedEndpoint(fqdn: HostName.literal("a.x.test"), port: 8443)
+    var server = start([named, other], at: now)
+    show(1, under: 101, at: named, server, now)
+    show(9, under: 109, at: other, server, now)
+    server = configure(server, [moved, other], isRestart: isRestart, at: now + 60)
+    show(3, under: 101, at: moved, server, now + 61)
+    #expect(listed("a.x.test", by: server) == [pin(1), pin(3)])
+    let request = DocumentState.Request(who: "ada", at: now + 62, why: "")
+    perform(server, at: now + 62) { state, configured throws(AdministrationError) in
+      try state.revoke(pin(1), at: moved.id, configured: configured, force: false, request)
+    }
+    #expect(listed("a.x.test", by: server) == [pin(3)])
+    server = configure(server, [other], isRestart: isRestart, at: now + 63)
+    server = configure(server, [moved, other], isRestart: isRestart, at: now + 64)
+    #expect(listed("a.x.test", by: server) == [pin(3)])
+  }
+
   /// The named endpoint, a wildcard beside it and others, each with a key.
   private func three(at now: Int64, _ key: UInt8 = 3) -> MachineServer {
     let server = start([wide, named, other], at: now)
