@@ -190,7 +190,14 @@ struct MirrorTests {
     let first = Task { try await isServed("c.example", by: keeper) }
     #expect(await stage.isAsked(2))
     // The limit keeps them from a fetch of their own, and there is one to wait for.
-    let others = (0..<5).map { _ in Task { try await isServed("c.example", by: keeper) } }
+    let refusal = refusal("c.example")
+    for _ in 0..<5 { #expect(keeper.requestRefresh(after: refusal)) }
+    let others = (0..<5).map { _ in
+      Task {
+        await keeper.refresh(after: refusal)
+        return try keeper.lists(HostName("c.example"))
+      }
+    }
     stage.set(
       try PlacesStage.place(1),
       .parts(try stage.document(2, ["a.example", "c.example"], mirrors: Self.mirrors)))
