@@ -133,7 +133,7 @@ struct ProbeRequest: Sendable {
   let purpose: Purpose
   /// The routes that get one second at most, because they were silent a moment ago.
   var hurried: Set<Int> = []
-  /// What each tunnel is asked for, one after the other, beside whichever address the proxy takes.
+  /// Addresses that each proxy is asked for by name, beside one that it takes itself.
   var addressesThere: [Endpoint] = []
   /// What is asked for as well, at each place that finished a handshake.
   var kinds: [CertificateKeyKind] = []

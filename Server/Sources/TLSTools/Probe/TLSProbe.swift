@@ -87,7 +87,7 @@ public final class TLSProbe: Sendable {
   ///
   /// - Parameters:
   ///   - addresses: where to connect instead of looking the name up; a proxy is then asked for the first.
-  ///   - there: what each proxy is asked for, one after the other, beside whichever address it takes.
+  ///   - there: addresses that each proxy is asked for by name, beside one that it takes itself.
   ///   - kinds: what each place that finished a handshake is asked for as well, unless it showed a key of that kind. Those
   ///     are findings of their own, which fail where the server has no such key.
   ///   - hurried: the routes that get one second at most.
