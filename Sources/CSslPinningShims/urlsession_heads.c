@@ -10,6 +10,8 @@
 // queue that all sessions of the process share.
 #define MOST_LINES 500
 #define MOST_HEAD (64 * 1024)
+// The most digits of a body's length. Foundation ends the process where one does not fit its arithmetic.
+#define MOST_DIGITS 15
 
 // Whether a line of a whole head, or behind it, is for Foundation; keeps account of where the head stands.
 static bool goes_on(struct pp_handle *h, const char *line, size_t length, long status) {
@@ -31,6 +33,16 @@ static bool is_challenge(const struct pp_handle *h, const char *line, size_t len
   return status == 401 && length >= 16 && curl_strnequal(line, "WWW-Authenticate", 16);
 }
 
+// A length of which nobody can wait for the end.
+static bool is_endless(const char *line, size_t length) {
+  static const char name[] = "Content-Length:";
+  size_t at = sizeof name - 1, digits = 0;
+  if (length < at || !curl_strnequal(line, name, at)) return false;
+  while (at < length && (line[at] == ' ' || line[at] == '\t' || line[at] == '0')) at++;
+  while (at + digits < length && line[at + digits] >= '0' && line[at + digits] <= '9') digits++;
+  return digits > MOST_DIGITS;
+}
+
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
   struct pp_handle *h = argument;
   size_t length = size * count;
@@ -43,6 +55,7 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   }
   h->head_bytes += length;
   if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD) return 0;
+  if (is_endless(line, length)) return 0;
   h->hides = h->has_crossed && is_challenge(h, line, length, status);
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }

@@ -62,11 +62,11 @@ package func firstOf(
   _ first: @escaping @Sendable () async -> Void, _ second: @escaping @Sendable () async -> Void
 ) async {
   let done = Once<Void>()
-  let other = Task {
+  let other = promptTask {
     await second()
     done.give(())
   }
-  Task {
+  promptTask {
     await first()
     other.cancel()
     done.give(())

@@ -122,6 +122,37 @@ struct ClientTests {
     #expect(registry.server.requests.last?.header("Cache-Control") == "no-cache")
   }
 
+  /// In a process of its own: tests beside it need the threads.
+  @Test("follows a rotation while the app's own tasks block the threads that tasks share")
+  func blockedThreads() async {
+    await #expect(processExitsWith: .success) {
+      let scene = try ClientTests()
+      let session = try await scene.client().createPinnedSession()
+      let next = try scene.authority.issue(names: Self.names)
+      try scene.server.replaceIdentity(next)
+      try scene.registry.publish([("localhost", scene.identity), ("localhost", next)])
+      let url = try #require(URL(string: "https://localhost:\(scene.server.port)/"))
+      // Each keeps a thread of those that tasks have until it is answered.
+      func isServed() -> Bool {
+        let (done, body) = (DispatchSemaphore(value: 0), Locked(""))
+        session.dataTask(with: url) { data, _, _ in
+          body.withLock { $0 = String(decoding: data ?? Data(), as: UTF8.self) }
+          done.signal()
+        }.resume()
+        _ = done.wait(timeout: .now() + 30)
+        return body.withLock { $0 } == "hello"
+      }
+      let served = await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<20 { group.addTask { isServed() } }
+        return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+      }
+      guard served == 20 else {
+        print(served)
+        exit(3)
+      }
+    }
+  }
+
   @Test("asks the registry once for one attacked host, not once for each attempt")
   func limiter() async throws {
     let client = try await client()

@@ -147,7 +147,8 @@ struct StorageTests {
     let name = try #require(
       try FileManager.default.contentsOfDirectory(atPath: directory.path())
         .first { $0.hasSuffix(".lock") })
-    let lock = open(directory.path(name), O_RDWR)
+    // A process that a test beside this one starts must not have it, or the lock lasts as long as that.
+    let lock = open(directory.path(name), O_RDWR | O_CLOEXEC)
     #expect(flock(lock, LOCK_EX) == 0)
     // Whoever asks while it waits for the storage gets a fetch of its own.
     let isOver = Locked(false)

@@ -46,7 +46,7 @@ extension RegistryUpdater {
       time: asked.time(at: clock), fetch: fetch)
     state.flights += 1
     let number = state.flights
-    let task = Task {
+    let task = promptTask {
       let (result, isNews) = await self.round(visitor, anew: anew) {
         self.state.withLock {
           if $0.refreshing?.number == number { $0.refreshing?.isAnswered = true }
@@ -86,7 +86,7 @@ extension RegistryUpdater {
     let (words, tell) = AsyncStream.makeStream(of: Word.self)
     let clocks = clocks
     let ask = { (place: Int) -> Task<Void, Never>? in
-      Task {
+      promptTask {
         let visit = await self.ask(places[place], by: visitor)
         // Who comes when the round is over has put in force what is newer all the same.
         if case .terminated = tell.yield(.answered(place: place, visit)), visit.isNews {
@@ -94,7 +94,7 @@ extension RegistryUpdater {
         }
       }
       guard place + 1 < places.count else { return nil }
-      return Task {
+      return promptTask {
         try? await clocks.sleep(RegistryRound.patience)
         tell.yield(.secondPassed(place: place))
       }

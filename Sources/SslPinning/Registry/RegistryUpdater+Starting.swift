@@ -50,25 +50,27 @@ extension RegistryUpdater {
   }
 
   /// What is stored; `nil` if the storage hangs. It is read on a queue of its own: a disk that does not answer must not
-  /// keep a thread that other clients need.
+  /// keep a thread that other clients need. Only that is limited: a long list on a slow device takes its time to verify.
   private static func load(
     _ store: StateStore?, _ trust: RegistryTrust, on queue: DispatchQueue, at clock: Int64
   ) async -> Result<StateStore.Stored, StateStoreError>? {
     guard let store else { return .success(StateStore.Stored()) }
-    let found = Locked<Result<StateStore.Stored, StateStoreError>?>(nil)
+    let found = Locked<Result<[UInt8]?, StateStoreError>?>(nil)
     await firstOf(
       {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
           queue.async {
-            let read = Result { () throws(StateStoreError) in
-              try store.load(under: trust, at: clock)
-            }
+            let read = Result { () throws(StateStoreError) in try store.read() }
             found.withLock { $0 = read }
             continuation.resume()
           }
         }
       }, { try? await Clocks.systemSleep(3) })
-    return found.withLock { $0 }
+    return found.withLock { $0 }?.flatMap { bytes in
+      Result { () throws(StateStoreError) in
+        try store.stored(in: bytes, under: trust, at: clock)
+      }
+    }
   }
 
   static func first(
@@ -144,7 +146,7 @@ extension RegistryUpdater {
   /// Refreshes by schedule for as long as the keeper lives.
   func keepRefreshing() {
     let clocks = clocks
-    let background = Task { [weak self] in
+    let background = promptTask { [weak self] in
       while let delay = self?.secondsToNextRefresh(), !Task.isCancelled {
         do { try await clocks.sleep(delay) } catch { return }
         // Somebody else may have refreshed meanwhile.

@@ -92,7 +92,7 @@ extension RegistryUpdater {
       if let enough, now - enough.begun < MirrorAsk.patience { return enough.task }
       if asked.count >= MirrorAsk.most, let newest = enough ?? asked.last { return newest.task }
       let bypassesCaches = visitor.bypassesCaches
-      let task = Task {
+      let task = promptTask {
         let visit = await self.visit(place, by: visitor)
         // No two of one kind begin at one time.
         self.state.withLock {

@@ -250,13 +250,15 @@ final class RegistryUpdater: PinEvaluating {
     let (ends, tell) = AsyncStream.makeStream(of: End.self)
     let changes = changes.stream
     if turns(refusal) { return .turned }
-    Task {
+    promptTask {
       _ = await flight.task.value
       tell.yield(.over)
     }
-    let change = Task { for await _ in changes where self.turns(refusal) { tell.yield(.turned) } }
+    let change = promptTask {
+      for await _ in changes where self.turns(refusal) { tell.yield(.turned) }
+    }
     let clock = seconds.map { [clocks] seconds in
-      Task {
+      promptTask {
         try? await clocks.sleep(seconds)
         tell.yield(.late)
       }

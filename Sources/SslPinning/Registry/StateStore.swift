@@ -45,10 +45,22 @@ struct StateStore: Sendable {
   func load(
     under trust: RegistryTrust, at clock: Int64
   ) throws(StateStoreError) -> Stored {
-    let bytes: [UInt8]?
-    do throws(FileError) { bytes = try file.read(limit: largest) } catch {
-      throw .file(error)
-    }
+    try stored(in: read(), under: trust, at: clock)
+  }
+
+  /// The file's bytes; `nil` where there is none.
+  ///
+  /// - Throws: ``StateStoreError/file(_:)``.
+  func read() throws(StateStoreError) -> [UInt8]? {
+    do throws(FileError) { return try file.read(limit: largest) } catch { throw .file(error) }
+  }
+
+  /// What such bytes hold.
+  ///
+  /// - Throws: ``StateStoreError/refused(_:learned:)``.
+  func stored(
+    in bytes: [UInt8]?, under trust: RegistryTrust, at clock: Int64
+  ) throws(StateStoreError) -> Stored {
     guard let bytes else { return Stored() }
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
       throw .refused(error, learned: Self.learned(bytes, under: trust))

@@ -84,7 +84,7 @@
       guard let trust = space.serverTrust.map(HandedOver.init) else { return }
       let (host, port) = (space.host, space.port)
       let now = Date().timeIntervalSince1970
-      Task { [door] in
+      promptTask { [door] in
         let isAccepted = await door.accepts(host: host, port: port, challenged: now) {
           await $0.store.evidence(of: trust, host: $1, at: $2)
         }

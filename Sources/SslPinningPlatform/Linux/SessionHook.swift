@@ -107,6 +107,8 @@
       return refuse(evaluation, facts)
     }
 
+    private static let timers = DispatchQueue(label: "ssl-pinning.session.timers")
+
     /// Resumes the parked transfer once newer pins are in force, at the latest after
     /// ``PinnedTransport/longestRefresh``.
     func parked(session: UInt64, transfer: UInt64) {
@@ -115,11 +117,11 @@
         return
       }
       let judge = transport.judge
-      Task {
+      promptTask {
         await judge.refresh(after: refusal)
         pp_session_resume(session, transfer)
       }
-      DispatchQueue.global().asyncAfter(deadline: .now() + longestWait) {
+      Self.timers.asyncAfter(deadline: .now() + longestWait) {
         pp_session_resume(session, transfer)
       }
     }

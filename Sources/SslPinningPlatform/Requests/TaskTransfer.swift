@@ -107,7 +107,7 @@ final class TaskTransfer: Sendable {
 
   private func startTimer(_ seconds: Double) {
     guard seconds < .infinity else { return }
-    let timer = Task { [weak self] in
+    let timer = promptTask { [weak self] in
       guard (try? await ContinuousWait.ofRequests.waitOut(seconds)) != nil else { return }
       self?.stop(.late)
     }

@@ -58,6 +58,23 @@ struct HeadTests {
     #expect(try await end(70, 1000) != "ok")
   }
 
+  @Test("names no length that Foundation cannot count: that would end the process")
+  func lengths() async {
+    await #expect(processExitsWith: .success) {
+      for (length, isServed) in [
+        ("5", true), ("0005", true), ("9223372036854775807", false),
+        ("\t 09223372036854775806", false), ("1000000000000000", false),
+      ] {
+        let end = try await Self.end(
+          "GET", "HTTP/1.1 200 OK\r\ncontent-LENGTH: \(length)\r\n\r\nwhole")
+        guard (end == "whole") == isServed else {
+          print(length, end)
+          exit(3)
+        }
+      }
+    }
+  }
+
   @Test("is whole without its trailers, and all there is of them stays away")
   func trailers() async {
     await #expect(processExitsWith: .success) {

@@ -316,7 +316,7 @@
           // It may have arrived over the connection that died. The next request finds newer pins.
           finish(request, throwing: TransferFailure.lostConnection(request))
           let judge = judge
-          Task { await judge.refresh(after: evaluation) }
+          promptTask { await judge.refresh(after: evaluation) }
           return
         }
         request.wasRefreshed = true
@@ -374,7 +374,7 @@
       request.resumeAt = now + Int64(longest * 1000)
       parked.append(request)
       let judge = judge
-      Task { [weak self] in
+      promptTask { [weak self] in
         await judge.refresh(after: refusal)
         self?.post(.replay, request)
       }
