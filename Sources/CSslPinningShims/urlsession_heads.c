@@ -33,14 +33,18 @@ static bool is_challenge(const struct pp_handle *h, const char *line, size_t len
   return status == 401 && length >= 16 && curl_strnequal(line, "WWW-Authenticate", 16);
 }
 
-// A length of which nobody can wait for the end.
-static bool is_endless(const char *line, size_t length) {
+// A body's length that is no number, or one of which nobody can wait for the end (RFC 9112 section 6.3 ends the connection,
+// too). libcurl and Foundation read signs and more.
+static bool is_no_length(const char *line, size_t length) {
   static const char name[] = "Content-Length:";
   size_t at = sizeof name - 1, digits = 0;
   if (length < at || !curl_strnequal(line, name, at)) return false;
-  while (at < length && (line[at] == ' ' || line[at] == '\t' || line[at] == '0')) at++;
+  while (length > at && strchr(" \t\r\n", line[length - 1])) length--;
+  while (at < length && (line[at] == ' ' || line[at] == '\t')) at++;
+  bool is_number = at < length;
+  while (at < length && line[at] == '0') at++;
   while (at + digits < length && line[at + digits] >= '0' && line[at + digits] <= '9') digits++;
-  return digits > MOST_DIGITS;
+  return !is_number || at + digits < length || digits > MOST_DIGITS;
 }
 
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
@@ -55,7 +59,7 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   }
   h->head_bytes += length;
   if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD) return 0;
-  if (is_endless(line, length)) return 0;
+  if (is_no_length(line, length)) return 0;
   h->hides = h->has_crossed && is_challenge(h, line, length, status);
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }

@@ -63,7 +63,10 @@ struct HeadTests {
     await #expect(processExitsWith: .success) {
       for (length, isServed) in [
         ("5", true), ("0005", true), ("9223372036854775807", false),
-        ("\t 09223372036854775806", false), ("1000000000000000", false),
+        ("\t 09223372036854775806", false), ("1000000000000000", false), ("5 \t", true),
+        ("+9223372036854775807", false), ("+0009223372036854775807", false), ("+5", false),
+        ("-1", false), ("0x5", false), ("5, 5", false), ("", false),
+        ("\r\n 9223372036854775807", false),
       ] {
         let end = try await Self.end(
           "GET", "HTTP/1.1 200 OK\r\ncontent-LENGTH: \(length)\r\n\r\nwhole")
