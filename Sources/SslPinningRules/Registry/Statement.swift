@@ -180,7 +180,7 @@ public struct HostSettings: Hashable, Sendable {
   }
 
   /// Strict, unlike an entry of the payload: reading CA pins only in part would drop a requirement.
-  init(_ json: JSONValue) throws(DocumentFault) {
+  package init(_ json: JSONValue) throws(DocumentFault) {
     guard let entry = json.objectValue else { throw .member("hosts") }
     pattern = try HostPattern(member: entry["domainName"], "hosts.domainName")
     ca = entry["ca"] == nil ? [] : try SPKIPin.list(entry["ca"], "hosts.ca")

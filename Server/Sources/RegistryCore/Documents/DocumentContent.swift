@@ -9,26 +9,31 @@ package struct DocumentContent: Sendable, Equatable {
   package var mirrors: [RegistryMirror] = []
   /// What the statement says of hosts besides their keys.
   package var hosts: [HostSettings] = []
-  /// What it does not say: the first statement under a new key set has these, too.
-  package var vanished = VanishedHosts()
+  /// What it does not say: the first statement under a new key set has these, too. In the order of their names, and also
+  /// those of which all keys are denied.
+  package var vanished: [VanishedHost] = []
 
   /// What a state amounts to.
   package init(
     _ state: DocumentState, endpoints: [WatchedEndpoint], mirrors: [RegistryMirror] = []
   ) {
-    let left = state.vanished(beside: endpoints)
     let spokenFor = Set(endpoints.flatMap(\.patterns))
-    entries = DocumentEntry.entries(of: endpoints, state: state, left)
-    // An app that did not read the first statement of an epoch would let go of them with any later one.
-    let said = Set(entries.map(\.pattern)).union(spokenFor)
-    entries += left.filter { left.ofEarlierEpochs.contains($0) && !said.contains($0) }.entries
-    denied = state.denied.map(\.pin)
+    let denied = state.deniedPins
+    let left = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
+      .sorted { $0.pattern.description < $1.pattern.description }
+    let (epoch, told) = (state.number?.epoch ?? 0, spokenFor.union(state.removed))
+    let kept = left.filter {
+      !spokenFor.contains($0.pattern) && ($0.epoch < epoch || $0.pattern.isBelow(told))
+    }
+    entries = DocumentEntry.entries(
+      of: endpoints, state: state, keeping: kept.flatMap { $0.entries(but: denied) })
+    self.denied = state.denied.map(\.pin)
     removed = state.removed
     let listed = Set(entries.map(\.pattern))
     hosts =
       HostTerms.settings(of: endpoints, listed: listed)
-      + left.filter { listed.contains($0) && !spokenFor.contains($0) }.settings
-    vanished = left.filter { !listed.contains($0) && !spokenFor.contains($0) }
+      + kept.filter { listed.contains($0.pattern) }.compactMap(\.settings)
+    vanished = left.filter { !listed.contains($0.pattern) }
     self.mirrors = mirrors
   }
 
@@ -67,23 +72,26 @@ package struct DocumentEntry: Sendable, Hashable {
   /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
   /// for the same hosts, the first one's entry stands for both.
   ///
-  /// If no endpoint lists a host any longer, nobody removed it, and a wildcard in force matches it, its keys stay under its
-  /// own name, since clients keep the pins of a vanished host only if no listed pattern matches it. Also while the wildcard
-  /// has them: once that has others, nothing is left to tell which were the host's. Also if the wildcard came later
-  /// (``DocumentState/vanished(beside:)``). But not a key of a moment, of which nobody would say that it is gone.
+  /// Hosts that vanished (``VanishedHost``) stay under their own names where clients would let go of them otherwise:
+  ///
+  /// - if a wildcard in force, or one that was removed, matches them, since clients keep the pins of a host only if no
+  ///   listed pattern matches it. Also while the wildcard has their keys: once that has others, nothing is left to tell
+  ///   which were the host's.
+  /// - if they vanished before the key set in force: an app that did not read the first statement of an epoch would let go
+  ///   of them with any later one.
   ///
   /// Denied keys are left out. If nothing would be left, entries of the last document stay, because an empty registry
   /// is never published: those of keys that are not denied, or else of the one that was denied last, which clients
   /// that read the statement beside it refuse anyway. Keys that were out already never come back: clients of format 1
   /// would take them again.
   static func entries(
-    of endpoints: [WatchedEndpoint], state: DocumentState, _ vanished: VanishedHosts
+    of endpoints: [WatchedEndpoint], state: DocumentState, keeping vanished: [DocumentEntry]
   ) -> [DocumentEntry] {
     let denied = state.deniedPins
     let entries = entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) {
       !denied.contains($0)
     }
-    guard entries.isEmpty else { return entries + left(beside: endpoints, state, vanished) }
+    guard entries.isEmpty else { return entries + vanished }
     let listed = listed(in: state.document).filter { !state.removed.contains($0.pattern) }
     let left = listed.filter { !denied.contains($0.pin) }
     guard left.isEmpty else { return left }
@@ -92,25 +100,6 @@ package struct DocumentEntry: Sendable, Hashable {
       if !entries.isEmpty { return entries }
     }
     return []
-  }
-
-  private static func left(
-    beside endpoints: [WatchedEndpoint], _ state: DocumentState, _ vanished: VanishedHosts
-  ) -> [DocumentEntry] {
-    let patterns = Set(endpoints.flatMap(\.patterns)).union(state.removed)
-    // Without a wildcard nothing has to be parsed.
-    guard patterns.contains(where: { $0 != .exact($0.base) }) else { return [] }
-    // Also of an endpoint that stays: it may have left this host alone.
-    let known = state.keysByEndpoint.filter { state.tombstones[$0.key] == nil }
-    let keys = known.values.flatMap(\.keys).filter { !$0.wasThereForAMoment }
-    let pins = Set(keys.map(\.pin)).subtracting(state.deniedPins)
-    let listed = listed(in: state.document)
-    let names = Set(listed.map(\.pattern))
-    return (listed + vanished.filter { !names.contains($0) }.entries).filter { entry in
-      pins.contains(entry.pin) && !patterns.contains(entry.pattern)
-        && (entry.pattern.covering.contains(where: patterns.contains)
-          || entry.pattern.crossing.map(patterns.contains) == true)
-    }
   }
 
   /// The entries of a signed document. One that `sign` made may lack what only this server writes.
@@ -127,6 +116,13 @@ package struct DocumentEntry: Sendable, Hashable {
       let date = entry["date"]?.stringValue.flatMap { RFC3339.unixSeconds($0) }
       return DocumentEntry(pattern: pattern, pin: pin, fqdn: fqdn, date: date ?? 0)
     }
+  }
+
+  /// What the statement of a signed document says of hosts.
+  static func settings(in document: [UInt8]) -> [HostPattern: HostSettings] {
+    let json = (try? JSONValue(parsing: document))?.objectValue?["statement"]?.objectValue
+    let settings = (json?["hosts"]?.arrayValue ?? []).compactMap { try? HostSettings($0) }
+    return Dictionary(settings.map { ($0.pattern, $0) }, uniquingKeysWith: { one, _ in one })
   }
 
   private static func entries(
@@ -163,5 +159,12 @@ package struct DocumentEntry: Sendable, Hashable {
     json["fqdn"] = .string(fqdn.description)
     json["key"] = .string(pin.base64)
     return .object(json)
+  }
+}
+
+extension HostPattern {
+  /// Whether one of these patterns matches a host of it.
+  func isBelow(_ patterns: Set<HostPattern>) -> Bool {
+    covering.contains(where: patterns.contains) || crossing.map(patterns.contains) == true
   }
 }

@@ -369,13 +369,13 @@ extension DocumentMachine {
   }
 
   private mutating func begin(_ new: WriteAttempt) -> [DocumentEffect] {
-    state.noteSpokenHosts(of: watched.list, at: new.at)
+    state.noteVanished(beside: watched.list)
     var attempt = WriteAttempt(at: new.at, change: new.change, reads: new.reads, state: state)
     if let change = new.change {
       if let doubt { return end(.failure(.notStored(doubt.reason))) }
-      do throws(AdministrationError) {
-        attempt.changed = try change(&attempt.state, settings.endpoints)
-      } catch { return end(.failure(error)) }
+      do throws(AdministrationError) { try attempt.make(change, settings) } catch {
+        return end(.failure(error))
+      }
       if attempt.changed.isEmpty {
         // Nothing changes as far as is known here. But what is acknowledged must be in the store, and an earlier write
         // that failed may have been made: the record is read before that is said.

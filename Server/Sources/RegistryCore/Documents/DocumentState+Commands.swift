@@ -49,6 +49,8 @@ extension DocumentState {
       }
       override = override ?? Override()
       override?.terms = other.terms
+    } else if let pair = conflict(among: others + [asking], with: id) {
+      throw .termsDiffer(pair.one, pair.other)
     }
     tombstones[id] = nil
     added.removeAll { $0.id == id }
@@ -145,6 +147,8 @@ extension DocumentState {
       guard let held = keysByEndpoint[id]?.held[pin] else { throw .noSuchKey(pin, .held) }
       if let above = held.chain.above.first(where: deniedPins.contains) { throw .keyDenied(above) }
       keysByEndpoint[id]?.publish(pin, at: request.at)
+      // A handshake that was not finished proves no CA. A person was shown it.
+      keysByEndpoint[id]?.learn([held.chain.above], request.at)
     }
     settle(.keyHeld, id, pin: pin)
     settle(.unannouncedKey, id, pin: pin)
@@ -171,6 +175,8 @@ extension DocumentState {
       let isLeft = !inForce.contains { $0.id == id }
       if isLeft, next.keysByEndpoint[id]?.keys.isEmpty == true { next.keysByEndpoint[id] = nil }
     }
+    let patterns = inForce.filter { $0.id == id }.flatMap(\.patterns)
+    next.withdraw(pin, from: Set(ids), Set(patterns))
     guard next.hasEntries(of: inForce) else { throw .wouldBeEmpty }
     self = next
     return ids.map { request.entry("key_revoked", $0, pin) }
@@ -255,7 +261,7 @@ extension DocumentState {
   /// Whether the document would have an entry by these endpoints' own keys.
   private func hasEntries(of endpoints: [WatchedEndpoint]) -> Bool {
     let pins = Set(endpoints.flatMap { keysByEndpoint[$0.id]?.keys.map(\.pin) ?? [] })
-    return DocumentEntry.entries(of: endpoints, state: self, vanished(beside: endpoints))
+    return DocumentEntry.entries(of: endpoints, state: self, keeping: [])
       .contains { pins.contains($0.pin) }
   }
 

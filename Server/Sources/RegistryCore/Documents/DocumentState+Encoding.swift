@@ -15,7 +15,9 @@ import SslPinningRules
 ///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
 ///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],
 ///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
-///       "spokenHosts": { "gate.example.com:443": { "patterns": [ … ], "terms": { … } } },
+///       "spokenPatterns": { "gate.example.com:443": [ … ] },
+///       "vanished": [ { "pattern": …, "entries": [ { "pin": …, "fqdn": …, "date": … } ], "settings": { … },
+///                       "authorities": [ … ], "speakers": [ … ], "signed": …, "epoch": … } ],
 ///       "alerts": [ … ], "returns": 1 }
 ///
 /// - Format 1 had `keysByEndpoint`, a list of keys for each endpoint, and nothing else; it is read too.
@@ -59,8 +61,16 @@ extension DocumentState {
       "alerts": .array(
         alerts.sorted { $0.key < $1.key }.flatMap(\.value).map(\.json)),
     ]
-    if !spokenHosts.isEmpty {
-      json["spokenHosts"] = .object(JSONObject(spokenHosts.map { ($0.key, $0.value.json) }))
+    if !spokenPatterns.isEmpty {
+      json["spokenPatterns"] = .object(
+        JSONObject(
+          spokenPatterns.map { id, patterns in
+            (id, .array(patterns.map { .string($0.description) }))
+          }))
+    }
+    if !vanishedHosts.isEmpty {
+      json["vanished"] = .array(
+        vanishedHosts.sorted { $0.key.description < $1.key.description }.map(\.value.json))
     }
     if returns > 0 { json["returns"] = .integer(returns) }
     if let number { json["number"] = .array([.integer(number.epoch), .integer(number.version)]) }
@@ -116,13 +126,14 @@ extension DocumentState {
       }
       for (pin, time) in read { allowed[pin] = time }
     }
-    for text in try record.strings("removed") {
-      guard let pattern = try? HostPattern(text) else { throw StateFault(member: "removed") }
-      removed.append(pattern)
+    removed = try record.patterns("removed")
+    if let spoken = object["spokenPatterns"] {
+      let reader = try StateReader(spoken, "spokenPatterns")
+      for (id, _) in reader.object { spokenPatterns[id] = try reader.patterns(id) }
     }
-    if object["spokenHosts"] != nil {
-      for (id, value) in try record.members("spokenHosts") {
-        spokenHosts[id] = try SpokenHosts(try StateReader(value, "spokenHosts"))
+    if object["vanished"] != nil {
+      for host in try record.list("vanished", VanishedHost.init) {
+        vanishedHosts[host.pattern] = host
       }
     }
     returns = try record.count("returns", upTo: RecordAge.mostReturns)

@@ -3,8 +3,9 @@ import SslPinningRules
 /// Whose keys are listed for a host once another endpoint speaks for it.
 ///
 /// - A host that is listed by its own name keeps what is listed by that name, and nothing by a wildcard that left.
-/// - A host that nobody speaks for and nobody removed counts as listed by what its endpoint had when it left: clients keep
-///   that. So two edits are as good as one, and a line that was lost comes back to what it had, wherever it is then.
+/// - A host that vanished counts as listed by what the document said of it last, with the CAs of then (``VanishedHost``):
+///   clients keep that. So two edits are as good as one, and a line that was lost comes back to what it had, wherever it is
+///   then. Denied keys count, too: whoever takes the place of one of them has no first sight.
 /// - No configuration takes a key from the list of a host that an endpoint speaks for: not the one in use, and none that
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
@@ -35,9 +36,10 @@ extension DocumentState {
     let before = (keysByEndpoint, overrides)
     for endpoint in inForce { overrides[endpoint.id]?.isApprovalPassedOn = false }
     listed.follow(document)
-    let kept = listed.adding(vanished(beside: inForce).entries)
+    let vanished = vanished(beside: inForce)
+    let kept = listed.adding(vanished.values.flatMap(\.entries))
     if let stored { forgetUnlisted(inForce, kept, stored) }
-    let heirs = Heirs(of: self, inForce, kept, stored ?? [:], inDocument: listed)
+    let heirs = Heirs(of: self, inForce, kept, stored ?? [:], vanished)
     let takings = heirs.lost.map { ($0, heirs.holders(of: $0)) }
     for (inheritance, holders) in takings where !inheritance.isKnown {
       letGo(of: inheritance.pin, holders, heirs)
@@ -78,9 +80,14 @@ extension DocumentState {
     _ inheritance: Heirs.Inheritance, from holders: [String], _ heirs: Heirs
   ) {
     let heir = inheritance.endpoint.id
+    let left = inheritance.isKnown ? [] : heirs.vanished(for: inheritance)
+    for host in left {
+      keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
+        host.keys(inheritance, of: heirs), base: EndpointKeys())
+    }
     for id in holders {
       guard let former = heirs.former[id] else { continue }
-      if !inheritance.isKnown {
+      if !inheritance.isKnown, left.isEmpty {
         let keys = inheritance.isOfCAs ? [] : former.keys.filter { $0.pin == inheritance.pin }
         keysByEndpoint[heir] = (keysByEndpoint[heir] ?? EndpointKeys()).merging(
           EndpointKeys(keys: keys, authorities: former.authorities), base: EndpointKeys())
@@ -166,14 +173,15 @@ private struct Heirs {
   private(set) var newcomers: [String: Set<SPKIPin>] = [:]
   private let listed: ListedKeys
   private let stored: [String: EndpointKeys]
+  private let vanished: [HostPattern: VanishedHost]
   private let denied: Set<SPKIPin>
   private var holders: [SPKIPin: [String]] = [:]
 
   init(
     of state: DocumentState, _ inForce: [WatchedEndpoint], _ listed: ListedKeys,
-    _ stored: [String: EndpointKeys], inDocument document: ListedKeys
+    _ stored: [String: EndpointKeys], _ vanished: [HostPattern: VanishedHost]
   ) {
-    (self.inForce, self.listed, self.stored) = (inForce, listed, stored)
+    (self.inForce, self.listed, self.stored, self.vanished) = (inForce, listed, stored, vanished)
     former = state.keysByEndpoint.filter { state.tombstones[$0.key] == nil }
     denied = state.deniedPins
     var current = ListedKeys()
@@ -189,7 +197,7 @@ private struct Heirs {
       }
       lost += pins.sorted().map { Inheritance(endpoint: endpoint, pin: $0) }
     }
-    addWildcards(beside: current, document)
+    addWildcards(beside: current)
     guard !lost.isEmpty else { return }
     let pins = Set(lost.map(\.pin))
     for (id, endpointKeys) in former.sorted(by: { $0.key < $1.key }) {
@@ -201,10 +209,7 @@ private struct Heirs {
 
   /// Enters new wildcards over hosts that are listed and that nobody else speaks for now. A wildcard is new if nothing is
   /// listed by it, whatever else its endpoint speaks for or has shown.
-  ///
-  /// - Parameter listed: what the document says. A host that vanished from it, maybe years ago, is none that a wildcard must
-  ///   show the CA of.
-  private mutating func addWildcards(beside current: ListedKeys, _ listed: ListedKeys) {
+  private mutating func addWildcards(beside current: ListedKeys) {
     let new = inForce.map { endpoint in
       (endpoint, endpoint.patterns.filter { listed.pins(of: [$0]).isEmpty })
     }.filter { !$1.isEmpty }
@@ -244,9 +249,22 @@ private struct Heirs {
     return own.isEmpty ? all : own
   }
 
+  /// The hosts that vanished and that the key was listed for. None if the heir lost it since: its own probes said so.
+  func vanished(for inheritance: Inheritance) -> [VanishedHost] {
+    let pin = inheritance.pin
+    guard inheritance.isOfCAs || stored[inheritance.endpoint.id]?.has(pin) != true else {
+      return []
+    }
+    return inheritance.endpoint.patterns.flatMap { pattern in
+      vanished[pattern].map { [$0] } ?? pattern.covering.compactMap { vanished[$0] }
+    }.filter { host in host.entries.contains { $0.pin == pin } }
+  }
+
   /// Whether an endpoint spoke for hosts that another one speaks for: all keys that it had are listed for one of them.
   func spoke(_ id: String, for endpoint: WatchedEndpoint) -> Bool {
-    let pins = Set((stored[id] ?? former[id])?.keys.map(\.pin) ?? []).subtracting(denied)
+    let all = Set((stored[id] ?? former[id])?.keys.map(\.pin) ?? [])
+    let left = all.subtracting(denied)
+    let pins = left.isEmpty ? all : left
     guard !pins.isEmpty else { return false }
     return endpoint.patterns.contains { pins.isSubset(of: listed.pins(for: $0)) }
   }
@@ -270,6 +288,19 @@ private struct Heirs {
   /// Whether it had no key until now.
   func isNew(_ endpoint: WatchedEndpoint) -> Bool {
     (stored[endpoint.id] ?? former[endpoint.id])?.keys.isEmpty ?? true
+  }
+}
+
+extension VanishedHost {
+  /// What an heir has by it: a key as its holder knows it, or else as it was listed.
+  fileprivate func keys(_ inheritance: Heirs.Inheritance, of heirs: Heirs) -> EndpointKeys {
+    guard !inheritance.isOfCAs, let entry = entries.first(where: { $0.pin == inheritance.pin })
+    else { return EndpointKeys(keys: [], authorities: authorities) }
+    let known = speakers.sorted().compactMap { id in
+      heirs.former[id]?.keys.first { $0.pin == entry.pin }
+    }
+    let key = KnownKey(pin: entry.pin, firstSeen: min(entry.date, signed), lastSeen: signed)
+    return EndpointKeys(keys: [known.first ?? key], authorities: authorities)
   }
 }
 

@@ -20,6 +20,14 @@ extension DocumentState {
       merged.mergeAlerts(of: id, alerts[id] ?? [], base: base.alerts[id] ?? [])
     }
     merged.uniteDenials(with: self)
+    // Where both changed it the next write judges anew; until then more pins are the safer choice.
+    for pattern in Set(vanishedHosts.keys).union(base.vanishedHosts.keys)
+    where vanishedHosts[pattern] != base.vanishedHosts[pattern] {
+      let isTheirs = theirs.vanishedHosts[pattern] != base.vanishedHosts[pattern]
+      merged.vanishedHosts[pattern] =
+        vanishedHosts[pattern] ?? (isTheirs ? theirs.vanishedHosts[pattern] : nil)
+    }
+    merged.spokenPatterns.merge(spokenPatterns) { theirs, _ in theirs }
     return merged
   }
 
@@ -149,7 +157,7 @@ extension DocumentState {
   /// the host's own stands in: it must stay listed.
   package mutating func watchHosts(of copy: SignedCopy, beside configured: [WatchedEndpoint]) {
     let known = Set(configured.flatMap(\.patterns)).union(removed)
-      .union(vanished(beside: configured).entries.map(\.pattern))
+      .union(vanished(beside: configured).keys)
     let ids = Set(configured.map(\.id))
     for entry in DocumentEntry.listed(in: copy.bytes) where !known.contains(entry.pattern) {
       let endpoints = [entry.fqdn, entry.pattern.base].map {

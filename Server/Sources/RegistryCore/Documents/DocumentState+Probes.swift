@@ -175,8 +175,27 @@ extension DocumentState {
     var marked = self
     for (id, endpointKeys) in keysByEndpoint where !inForce.contains(id) && tombstones[id] == nil {
       guard let last = endpointKeys.keys.map(\.lastSeen).max() else { continue }
+      let brief = endpointKeys.keys.filter(\.isShortLived).map(\.pin.base64)
+      let doubt =
+        brief.isEmpty
+        ? ""
+        : "; nobody announced \(brief.joined(separator: ", ")), seen for less than an hour: deny what is not yours"
       marked.raise(
-        ServerAlert(kind: .leftConfiguration, endpoint: id, message: Self.leftMessage, since: last))
+        ServerAlert(
+          kind: .leftConfiguration, endpoint: id, message: Self.leftMessage + doubt, since: last))
+    }
+    // Of an endpoint that stays.
+    let alone = vanishedHosts.values.filter { $0.speakers.isSubset(of: inForce) }
+    for (id, hosts) in Dictionary(grouping: alone, by: { $0.speakers.min() ?? "" })
+    where !id.isEmpty {
+      let names = hosts.map(\.pattern.description).sorted().joined(separator: ", ")
+      marked.raise(
+        ServerAlert(
+          kind: .leftConfiguration, endpoint: id,
+          message:
+            "speaks no longer for \(names), and clients keep the last pins; hint: have it or another endpoint"
+            + " speak for it again, or add it as an endpoint and remove that if clients may forget it",
+          since: hosts.map(\.signed).max() ?? 0))
     }
     return marked
   }

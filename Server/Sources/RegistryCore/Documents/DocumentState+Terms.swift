@@ -76,6 +76,25 @@ extension HostTerms {
 }
 
 extension DocumentState {
+  /// Two endpoints as in ``HostTerms/conflict(among:with:)``, or one and a host that vanished and that it matches: whose
+  /// servers clients would refuse for want of CAs that nobody asked of them.
+  package func conflict(
+    among inForce: [WatchedEndpoint], with id: String? = nil
+  ) -> (one: String, other: String)? {
+    if let pair = HostTerms.conflict(among: inForce, with: id) { return pair }
+    let asking = inForce.filter { !$0.terms.ca.pins.isEmpty && (id == nil || $0.id == id) }
+    guard !asking.isEmpty else { return nil }
+    let spokenFor = Set(inForce.flatMap(\.patterns))
+    let left = vanished(beside: inForce).values.filter { !spokenFor.contains($0.pattern) }
+    for host in left.sorted(by: { $0.pattern.description < $1.pattern.description }) {
+      let other = asking.first {
+        !$0.terms.asksTheSame(as: host.terms) && host.pattern.isBelow(Set($0.patterns))
+      }
+      if let other { return (other.id, "\(host.pattern)") }
+    }
+    return nil
+  }
+
   /// Has clients ask for other terms.
   ///
   /// - Returns: nothing if they do already.
@@ -94,7 +113,7 @@ extension DocumentState {
     guard before.map({ $0.asksTheSame(as: terms) && $0.enforcement == terms.enforcement }) != true
     else { return [] }
     if !force {
-      if let conflict = HostTerms.conflict(among: inForce, with: id) {
+      if let conflict = next.conflict(among: inForce, with: id) {
         throw .termsDiffer(conflict.one, conflict.other)
       }
       let usable = terms.demanded.subtracting(deniedPins)

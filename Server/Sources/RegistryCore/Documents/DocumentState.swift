@@ -51,8 +51,11 @@ package struct DocumentState: Sendable, Equatable {
   package var allowed: [SPKIPin: Int64] = [:]
   /// Hosts that clients may forget.
   package var removed: [HostPattern] = []
-  /// By the endpoints' ids, also of those that left.
-  var spokenHosts: [String: SpokenHosts] = [:]
+  /// Hosts that clients keep by what an earlier document said.
+  var vanishedHosts: [HostPattern: VanishedHost] = [:]
+  /// What endpoints speak for, or did when they left, by their ids; without those of which the name says it. The
+  /// configuration that says it is gone by the time at which it is asked for.
+  var spokenPatterns: [String: [HostPattern]] = [:]
   /// What lasts, by the endpoints' ids; under the empty one, what is about the whole document.
   package var alerts: [String: [ServerAlert]] = [:]
   /// The signed document; empty before the first.
@@ -210,18 +213,14 @@ extension WatchedEndpoint {
     guard let fqdn = try? HostName(try reader.string("fqdn")),
       let port = UInt16(exactly: try reader.integer("port")), port > 0
     else { throw reader.fault("fqdn") }
-    var patterns: [HostPattern] = []
-    for text in try reader.strings("patterns") {
-      guard let pattern = try? HostPattern(text) else { throw reader.fault("patterns") }
-      patterns.append(pattern)
-    }
     var address: IPAddress?
     if let text = reader.object["address"]?.stringValue {
       guard case .address(let value)? = try? HostName(text) else { throw reader.fault("address") }
       address = value
     }
     self.init(
-      fqdn: fqdn, port: port, address: address, patterns: patterns,
+      fqdn: fqdn, port: port, address: address,
+      patterns: try reader.patterns("patterns"),
       interval: reader.object["interval"]?.integerValue,
       approval: reader.object["approval"]?.stringValue.flatMap(ApprovalMode.init(rawValue:)),
       terms: try HostTerms(in: reader) ?? .standard)

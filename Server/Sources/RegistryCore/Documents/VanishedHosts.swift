@@ -1,141 +1,182 @@
 import CanonicalJSON
 import SslPinningRules
 
-/// Hosts that nobody speaks for and nobody removed, as their endpoints left them: clients keep their pins where the document
-/// says nothing of them.
-package struct VanishedHosts: Sendable, Equatable {
-  /// Their keys, but for denied ones and for those that were there for a moment.
-  package var entries: [DocumentEntry] = []
-  /// What clients ask for besides.
-  package var settings: [HostSettings] = []
-  /// Those that left before the key set in force.
-  var ofEarlierEpochs: Set<HostPattern> = []
+/// A host that no endpoint in force has a key for, and that nobody removed. Clients keep what the document said of it last
+/// where it says nothing now.
+package struct VanishedHost: Sendable, Equatable {
+  package let pattern: HostPattern
+  /// Its keys as they were listed, but for those that were revoked since. Those that were denied, too: whoever speaks for it
+  /// next has no first sight.
+  package internal(set) var entries: [DocumentEntry]
+  /// What clients ask for besides a key.
+  package let settings: HostSettings?
+  /// The CAs that were known beside its keys, and when they were last seen, in Unix seconds.
+  let authorities: [SPKIPin: Int64]
+  /// The endpoints that spoke for it, by their ids.
+  let speakers: Set<String>
+  /// When the document was signed that listed it last for an endpoint's sake, in Unix seconds, and of which epoch it was.
+  let signed: Int64
+  let epoch: Int64
 
-  /// Those of them that something holds for.
-  func filter(_ isMeant: (HostPattern) -> Bool) -> VanishedHosts {
-    VanishedHosts(
-      entries: entries.filter { isMeant($0.pattern) },
-      settings: settings.filter { isMeant($0.pattern) },
-      ofEarlierEpochs: ofEarlierEpochs.filter(isMeant))
-  }
-}
-
-/// What an endpoint speaks for, or did when it left. The configuration that said so is gone by then, and hosts behind a
-/// gateway have other names than it.
-struct SpokenHosts: Sendable, Equatable {
-  var patterns: [HostPattern]
-  var terms: HostTerms
-  /// When it was found to have left, in Unix seconds. Those of one edit have one time.
-  var left: Int64?
-  /// In which epoch that was.
-  var epoch: Int64 = 0
-
-  /// An endpoint that left.
-  init(_ former: WatchedEndpoint, left: Int64, epoch: Int64) {
-    (patterns, terms, self.left, self.epoch) = (former.patterns, former.terms, left, epoch)
+  var terms: HostTerms {
+    guard let settings else { return .standard }
+    return HostTerms(
+      ca: NamedIssuers(pins: Set(settings.ca)), match: settings.match == .any ? .any : .all,
+      enforcement: settings.enforces ? .on : .app)
   }
 
-  /// One in force; `nil` if the endpoint's name says it all.
-  init?(_ endpoint: WatchedEndpoint) {
-    guard
-      !endpoint.terms.isStandard
-        || endpoint.patterns != WatchedEndpoint.standardPatterns(for: endpoint.fqdn)
-    else { return nil }
-    (patterns, terms) = (endpoint.patterns, endpoint.terms)
-  }
-
-  /// Its part of a record.
-  var json: JSONValue {
-    var json: JSONObject = ["patterns": .array(patterns.map { .string($0.description) })]
-    if !terms.isStandard { json["terms"] = terms.json }
-    json["left"] = left.map { .integer($0) }
-    if epoch > 0 { json["epoch"] = .integer(epoch) }
-    return .object(json)
-  }
-
-  init(_ reader: StateReader) throws(StateFault) {
-    patterns = []
-    for text in try reader.strings("patterns") {
-      guard let pattern = try? HostPattern(text) else { throw reader.fault("patterns") }
-      patterns.append(pattern)
-    }
-    terms = try HostTerms(in: reader) ?? .standard
-    left = reader.object["left"]?.integerValue
-    epoch = reader.object["epoch"]?.integerValue ?? 0
+  /// Its keys, but for these.
+  package func entries(but denied: Set<SPKIPin>) -> [DocumentEntry] {
+    entries.filter { !denied.contains($0.pin) }
   }
 }
 
 extension DocumentState {
-  /// Takes down what the endpoints in force speak for, so that it is known once they left. With each write: before that
-  /// nobody has their keys.
-  mutating func noteSpokenHosts(of inForce: [WatchedEndpoint], at now: Int64) {
-    let ids = Set(inForce.map(\.id))
-    spokenHosts = spokenHosts.filter { keysByEndpoint[$0.key] != nil }
-    for endpoint in inForce { spokenHosts[endpoint.id] = SpokenHosts(endpoint) }
-    for id in keysByEndpoint.keys where !ids.contains(id) && spokenHosts[id]?.left == nil {
-      spokenHosts[id] = formerEndpoint(id).map {
-        SpokenHosts($0, left: now, epoch: number?.epoch ?? 0)
+  /// The hosts that vanished, and those that the document lists and no endpoint in force has a key for, by their patterns.
+  package func vanished(beside inForce: [WatchedEndpoint]) -> [HostPattern: VanishedHost] {
+    var hosts = vanishedHosts
+    let listed = listedPatterns(of: inForce)
+    let left = DocumentEntry.listed(in: document).filter {
+      hosts[$0.pattern] == nil && !listed.contains($0.pattern)
+    }
+    if !left.isEmpty {
+      let leaving = Leaving(of: self, Set(left.map(\.pin)))
+      for (pattern, entries) in Dictionary(grouping: left, by: \.pattern) {
+        hosts[pattern] = leaving.host(pattern, entries)
       }
+    }
+    for pattern in removed { hosts[pattern] = nil }
+    return hosts
+  }
+
+  /// Takes down which hosts vanished and, for the next time, what the endpoints in force speak for. Before a document is
+  /// signed: nothing else says what the last one was about.
+  mutating func noteVanished(beside inForce: [WatchedEndpoint]) {
+    let listed = listedPatterns(of: inForce)
+    vanishedHosts = vanished(beside: inForce).filter { !listed.contains($0.key) }
+    spokenPatterns = spokenPatterns.filter { keysByEndpoint[$0.key] != nil }
+    for endpoint in inForce {
+      let isStandard = endpoint.patterns == WatchedEndpoint.standardPatterns(for: endpoint.fqdn)
+      spokenPatterns[endpoint.id] = isStandard ? nil : endpoint.patterns
     }
   }
 
-  /// An endpoint that left and that nobody took out, as it was; `nil` if there is none.
+  /// What endpoints have a key for that is not denied.
+  private func listedPatterns(of endpoints: [WatchedEndpoint]) -> Set<HostPattern> {
+    let denied = deniedPins
+    let listed = endpoints.filter {
+      keysByEndpoint[$0.id]?.keys.contains { !denied.contains($0.pin) } == true
+    }
+    return Set(listed.flatMap(\.patterns))
+  }
+
+  /// An endpoint that left and that nobody took out, with the hosts that vanished with it; `nil` if there is none.
   func formerEndpoint(_ id: String) -> WatchedEndpoint? {
     guard keysByEndpoint[id]?.keys.isEmpty == false, tombstones[id] == nil,
       var endpoint = WatchedEndpoint(id: id)
     else { return nil }
-    if let spoken = spokenHosts[id] {
-      (endpoint.patterns, endpoint.terms) = (spoken.patterns, spoken.terms)
-    }
-    endpoint.terms = overrides[id]?.terms ?? endpoint.terms
+    endpoint.patterns = vanishedHosts.values.filter { $0.speakers.contains(id) }.map(\.pattern)
+      .sorted { $0.description < $1.description }
     return endpoint
   }
 
-  /// The hosts that nobody speaks for. Of several endpoints that spoke for one those count that left last: whoever left
-  /// before left its keys to them.
-  package func vanished(beside inForce: [WatchedEndpoint]) -> VanishedHosts {
-    let ids = Set(inForce.map(\.id))
-    let removed = Set(removed)
-    var last: [HostPattern: (left: Int64, endpoints: [WatchedEndpoint])] = [:]
-    for id in keysByEndpoint.keys.sorted() where keysByEndpoint[id]?.isUnseen == false {
-      // One that is just coming back counts: else what it had lost would come back from one that left before it.
-      let isBack = ids.contains(id)
-      guard !isBack || spokenHosts[id]?.left != nil, let endpoint = formerEndpoint(id) else {
-        continue
-      }
-      // What is about to leave is not written yet.
-      let left = spokenHosts[id]?.left ?? .max
-      for pattern in endpoint.patterns where !removed.contains(pattern) {
-        let known = last[pattern]?.left ?? .min
-        if left > known { last[pattern] = (left, []) }
-        if left >= known { last[pattern]?.endpoints.append(endpoint) }
+  /// Takes a key off hosts that vanished from these endpoints, or that are below what they speak for.
+  mutating func withdraw(_ pin: SPKIPin, from ids: Set<String>, _ patterns: Set<HostPattern>) {
+    for (pattern, host) in vanishedHosts
+    where !ids.isDisjoint(with: host.speakers)
+      || pattern.covering.contains(where: patterns.contains)
+    {
+      // One without any stays: until the next is signed, the document lists it.
+      vanishedHosts[pattern]?.entries.removeAll { $0.pin == pin }
+    }
+  }
+}
+
+/// What is known of keys whose hosts leave the document.
+private struct Leaving {
+  private let state: DocumentState
+  private var holders: [SPKIPin: [(id: String, key: KnownKey)]] = [:]
+  private let settings: [HostPattern: HostSettings]
+
+  init(of state: DocumentState, _ pins: Set<SPKIPin>) {
+    self.state = state
+    settings = DocumentEntry.settings(in: state.document)
+    for (id, endpointKeys) in state.keysByEndpoint where state.tombstones[id] == nil {
+      for key in endpointKeys.keys where pins.contains(key.pin) {
+        holders[key.pin, default: []].append((id, key))
       }
     }
-    let denied = deniedPins
-    let hosts = last.sorted { $0.key.description < $1.key.description }
-    let entries = hosts.flatMap { pattern, leavers -> [DocumentEntry] in
-      var said = denied
-      return leavers.endpoints.flatMap { endpoint in
-        (keysByEndpoint[endpoint.id]?.keys ?? [])
-          .filter { !$0.wasThereForAMoment && said.insert($0.pin).inserted }.map {
-            DocumentEntry(pattern: pattern, pin: $0.pin, fqdn: endpoint.fqdn, date: $0.firstSeen)
-          }
-      }
+  }
+
+  /// - Parameter listed: what the document lists for the host. Without keys that its endpoints lost since or that somebody
+  ///   showed briefly who is gone: nobody would withdraw them any more.
+  func host(_ pattern: HostPattern, _ listed: [DocumentEntry]) -> VanishedHost {
+    var known = listed.flatMap { holders[$0.pin] ?? [] }
+    let own = known.filter { spoke($0.id, for: pattern) }
+    if !own.isEmpty { known = own }
+    let lasting = Set(
+      known.filter { !$0.key.isShortLived || $0.key.missedSince == nil }.map(\.key.pin))
+    let entries = listed.filter { lasting.contains($0.pin) }
+    let speakers = Set(known.map(\.id))
+    let authorities = speakers.reduce(into: [:]) {
+      $0.merge(state.keysByEndpoint[$1]?.authorities ?? [:], uniquingKeysWith: max)
     }
-    let speakers = hosts.flatMap { pattern, leavers in
-      leavers.endpoints.map { endpoint in
-        var speaker = endpoint
-        speaker.patterns = [pattern]
-        return speaker
-      }
+    return VanishedHost(
+      pattern: pattern, entries: entries.isEmpty ? listed : entries, settings: settings[pattern],
+      authorities: authorities.isEmpty
+        ? [EndpointKeys.unknownAuthority: state.signed] : authorities,
+      speakers: speakers, signed: state.signed, epoch: state.number?.epoch ?? 0)
+  }
+
+  private func spoke(_ id: String, for pattern: HostPattern) -> Bool {
+    let patterns = state.spokenPatterns[id] ?? WatchedEndpoint(id: id)?.patterns ?? []
+    return patterns.contains(pattern)
+  }
+}
+
+extension VanishedHost {
+  /// Its part of a record.
+  var json: JSONValue {
+    var json: JSONObject = [
+      "pattern": .string(pattern.description),
+      "entries": .array(
+        entries.map {
+          .object([
+            "pin": .string($0.pin.base64), "fqdn": .string($0.fqdn.description),
+            "date": .integer($0.date),
+          ])
+        }),
+      "authorities": .array(
+        authorities.sorted { $0.key < $1.key }.map {
+          .object(["pin": .string($0.base64), "lastSeen": .integer($1)])
+        }),
+      "speakers": .array(speakers.sorted().map(JSONValue.string)), "signed": .integer(signed),
+    ]
+    if epoch > 0 { json["epoch"] = .integer(epoch) }
+    json["settings"] = settings?.json
+    return .object(json)
+  }
+
+  init(_ reader: StateReader) throws(StateFault) {
+    guard let pattern = try? HostPattern(try reader.string("pattern")) else {
+      throw reader.fault("pattern")
     }
-    let settings = HostTerms.settings(of: speakers, listed: Set(entries.map(\.pattern)))
-    let earlier = hosts.filter { _, leavers in
-      leavers.endpoints.contains {
-        spokenHosts[$0.id].map { $0.left != nil && $0.epoch < number?.epoch ?? 0 } ?? false
-      }
+    self.pattern = pattern
+    entries = try reader.list("entries") { entry throws(StateFault) in
+      guard let fqdn = try? HostName(try entry.string("fqdn")) else { throw entry.fault("fqdn") }
+      return DocumentEntry(
+        pattern: pattern, pin: try entry.pin("pin"), fqdn: fqdn, date: try entry.integer("date"))
     }
-    return VanishedHosts(
-      entries: entries, settings: settings, ofEarlierEpochs: Set(earlier.map(\.key)))
+    let known = try reader.list("authorities") { entry throws(StateFault) in
+      (try entry.pin("pin"), try entry.integer("lastSeen"))
+    }
+    authorities = Dictionary(known, uniquingKeysWith: max)
+    speakers = Set(try reader.strings("speakers"))
+    signed = try reader.integer("signed")
+    epoch = reader.object["epoch"]?.integerValue ?? 0
+    settings = try reader.object["settings"].map { json throws(StateFault) in
+      guard let settings = try? HostSettings(json) else { throw reader.fault("settings") }
+      return settings
+    }
   }
 }

@@ -88,6 +88,13 @@ struct WriteAttempt {
   /// What it settles once it is made.
   var debt = DocumentDebt.nothing
 
+  mutating func make(
+    _ change: DocumentChange, _ settings: DocumentSettings
+  ) throws(AdministrationError) {
+    changed = try change(&state, settings.endpoints)
+    state.noteVanished(beside: state.endpoints(configured: settings.endpoints))
+  }
+
   /// What is to be signed.
   var draft: DocumentDraft { DocumentDraft(state: state, entries: entries, signing: signing) }
 }

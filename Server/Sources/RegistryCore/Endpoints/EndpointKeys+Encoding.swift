@@ -255,6 +255,15 @@ struct StateReader {
     return strings
   }
 
+  func patterns(_ member: String) throws(StateFault) -> [HostPattern] {
+    var patterns: [HostPattern] = []
+    for text in try strings(member) {
+      guard let pattern = try? HostPattern(text) else { throw fault(member) }
+      patterns.append(pattern)
+    }
+    return patterns
+  }
+
   func members(_ member: String) throws(StateFault) -> [(String, JSONValue)] {
     guard let object = object[member]?.objectValue else { throw fault(member) }
     return object.map { ($0.0, $0.1) }

@@ -241,7 +241,7 @@ enum DifferingTerms {
         "\(endpoint.id) in \(document.file) does not go by ca, match and enforce of the configuration: an"
           + " administrator set \(own); hint: change that by ssl-pinning admin terms")
     }
-    if let pair = HostTerms.conflict(among: inForce) {
+    if let pair = state.conflict(among: inForce) {
       messages.append(
         "in \(document.file), \(pair.one) and \(pair.other) speak of the same host with different ca or match, and"
           + " clients take the CAs of both and the stricter match; hint: give both the same, by ssl-pinning admin terms"

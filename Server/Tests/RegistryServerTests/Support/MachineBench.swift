@@ -109,6 +109,7 @@ final class MachineBench {
     // No two signatures are the same bytes.
     let statement = JSONValue.object([
       "denied": .array(signing.content.denied.map { .string($0.base64) }), "epoch": .integer(0),
+      "hosts": .array(signing.content.hosts.map(\.json)),
       "removed": .array(signing.content.removed.map { .string($0.description) }),
       "token": .string("\(token())"), "version": .integer(version),
     ])

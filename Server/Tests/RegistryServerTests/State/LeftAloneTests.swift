@@ -1,0 +1,194 @@
+import CanonicalJSON
+import SslPinningRules
+import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
+
+@Suite("A host that an endpoint leaves alone, and goes on for others")
+struct LeftAloneTests:
+  HeirScene
+{
+  let bench = MachineBench()
+  private var wide: WatchedEndpoint { endpoint(2, "*.x.test") }
+  private var both: WatchedEndpoint { endpoint(1, "a.x.test", "m.test") }
+  private var narrow: WatchedEndpoint { endpoint(1, "m.test") }
+  private var elsewhere: WatchedEndpoint { endpoint(4, "a.x.test") }
+
+  /// The host listed, and then left alone by an edit of the endpoint's patterns.
+  private func alone(at now: Int64, isRestart: Bool) -> MachineServer {
+    let server = start([both], at: now)
+    show(1, under: 101, at: both, server, now)
+    return configure(server, [narrow], isRestart: isRestart, at: now + 60)
+  }
+
+  @Test("stays listed below a wildcard that comes later", arguments: [false, true])
+  func wildcard(isRestart: Bool) {
+    let now = Self.begin
+    var server = alone(at: now, isRestart: isRestart)
+    #expect(listed("a.x.test", by: server).isEmpty)
+    server = configure(server, [narrow, wide], isRestart: isRestart, at: now + 61)
+    show(3, under: 101, at: wide, server, now + 62)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+    #expect(listed("*.x.test", by: server) == [pin(3)])
+  }
+
+  @Test("is in the first statement of a new key set, and is told", arguments: [false, true])
+  func epoch(isRestart: Bool) {
+    let server = alone(at: Self.begin, isRestart: isRestart)
+    let state = server.machine.state
+    let carried = CarriedHosts(
+      beside: DocumentContent(state, endpoints: [narrow]), expires: 9
+    ).entries.compactMap { $0.objectValue?["domainName"]?.stringValue }
+    #expect(carried == ["a.x.test"])
+    let alerts = state.markingWhoLeft([narrow.id]).alerts[narrow.id] ?? []
+    #expect(alerts.map(\.kind) == [.leftConfiguration])
+    #expect(alerts.first?.message.contains("a.x.test") == true)
+  }
+
+  @Test(
+    "comes back elsewhere with its key, and under another CA nothing is a first sight",
+    arguments: [false, true])
+  func elsewhere(isRestart: Bool) {
+    let now = Self.begin
+    var server = alone(at: now, isRestart: isRestart)
+    server = configure(server, [narrow, elsewhere], isRestart: isRestart, at: now + 61)
+    for _ in 0..<4 { show(7, under: 107, at: elsewhere, server, now + 62) }
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+    for second in 63...66 as ClosedRange<Int64> {
+      show(2, under: 101, at: elsewhere, server, now + second)
+    }
+    #expect(listed("a.x.test", by: server) == [pin(1), pin(2)])
+  }
+
+  @Test("also if its endpoint has another key by then")
+  func rotated() {
+    let now = Self.begin
+    var server = alone(at: now, isRestart: false)
+    for second in 61...64 as ClosedRange<Int64> {
+      show(5, under: 101, at: narrow, server, now + second)
+    }
+    // The grace time of the first key passes.
+    for hour in 1...200 as ClosedRange<Int64> {
+      show(5, under: 101, at: narrow, server, now + hour * 3600)
+    }
+    #expect(listed("m.test", by: server) == [pin(5)])
+    server = configure(server, [narrow, elsewhere], isRestart: false, at: now + 201 * 3600)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+
+  @Test(
+    "is what the store said last, also if that has an older record now", arguments: [false, true])
+  func olderRecord(isRestart: Bool) {
+    let now = Self.begin
+    let other = endpoint(3, "o.test")
+    let server = start([both, other], at: now)
+    show(9, under: 109, at: other, server, now)
+    let before = bench.record
+    show(1, under: 101, at: both, server, now)
+    server.configure([narrow, other], at: now + 60)
+    server.rest(at: now + 60)
+    bench.goBack(to: before)
+    server.upkeep()
+    server.rest(at: now + 61)
+    server.configure([narrow, other, wide], at: now + 62)
+    server.rest(at: now + 62)
+    show(3, under: 101, at: wide, server, now + 63)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+
+  @Test("of which only an announced key is listed stays below a wildcard")
+  func announced() {
+    let now = Self.begin
+    let other = endpoint(3, "o.test")
+    var server = start([other], at: now)
+    show(9, under: 109, at: other, server, now)
+    server = configure(server, [elsewhere, other], isRestart: false, at: now)
+    let request = DocumentState.Request(who: "ada", at: now, why: "")
+    perform(server, at: now) { [id = elsewhere.id] state, _ throws(AdministrationError) in
+      try state.stage(pin(1), at: id, request)
+    }
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+    server = configure(server, [other], isRestart: true, at: now + 60)
+    server = configure(server, [other, wide], isRestart: true, at: now + 61)
+    show(3, under: 101, at: wide, server, now + 62)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+}
+
+@Suite("Who takes a host's place") struct TakenPlaceTests: HeirScene {
+  let bench = MachineBench()
+  private var wide: WatchedEndpoint { endpoint(2, "*.x.test") }
+  private var named: WatchedEndpoint { endpoint(1, "a.x.test") }
+  private var moved: WatchedEndpoint { endpoint(4, "a.x.test") }
+  private var other: WatchedEndpoint { endpoint(3, "o.test") }
+
+  private func listing(at now: Int64) -> MachineServer {
+    let server = start([named, other], at: now)
+    show(1, under: 101, at: named, server, now)
+    show(9, under: 109, at: other, server, now)
+    return server
+  }
+
+  @Test("as a new wildcard has its CAs, in one edit and in two", arguments: [1, 2], [false, true])
+  func wildcard(edits: Int, isRestart: Bool) {
+    let now = Self.begin
+    var server = listing(at: now)
+    if edits == 2 { server = configure(server, [other], isRestart: isRestart, at: now + 60) }
+    server = configure(server, [other, wide], isRestart: isRestart, at: now + 61)
+    for second in 62...66 as ClosedRange<Int64> {
+      show(7, under: 107, at: wide, server, now + second)
+    }
+    #expect(listed("*.x.test", by: server).isEmpty)
+    show(3, under: 101, at: wide, server, now + 67)
+    for second in 68...70 as ClosedRange<Int64> {
+      show(3, under: 101, at: wide, server, now + second)
+    }
+    #expect(listed("*.x.test", by: server) == [pin(3)])
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+
+  @Test(
+    "whose only key was denied has no first sight, and a person decides if one did",
+    arguments: [1, 2], [false, true])
+  func denied(edits: Int, isManual: Bool) {
+    let now = Self.begin
+    var server = listing(at: now)
+    let request = DocumentState.Request(who: "ada", at: now, why: "stolen")
+    perform(server, at: now) { [id = named.id] state, configured throws(AdministrationError) in
+      if isManual {
+        _ = state.change(id, interval: nil, approval: .manual, isPaused: nil, request)
+      }
+      return try state.deny(pin(1), configured: configured, force: true, request)
+    }
+    #expect(listed("a.x.test", by: server).isEmpty)
+    if edits == 2 { server = configure(server, [other], isRestart: true, at: now + 60) }
+    server = configure(server, [other, moved], isRestart: true, at: now + 61)
+    for second in 62...66 as ClosedRange<Int64> {
+      show(7, under: 107, at: moved, server, now + second)
+    }
+    #expect(listed("a.x.test", by: server).isEmpty)
+    for second in 67...70 as ClosedRange<Int64> {
+      show(2, under: 101, at: moved, server, now + second)
+    }
+    #expect(listed("a.x.test", by: server) == (isManual ? [] : [pin(2)]))
+  }
+
+  @Test("is not asked for a key that somebody showed briefly before the line went")
+  func brief() {
+    let now = Self.begin
+    var server = start([named, wide, other], at: now)
+    show(1, under: 101, at: named, server, now)
+    show(9, under: 109, at: other, server, now)
+    show(3, under: 101, at: wide, server, now)
+    for second in 1...4 as ClosedRange<Int64> {
+      show(7, under: 101, at: named, server, now + second)
+    }
+    #expect(listed("a.x.test", by: server) == [pin(1), pin(7)])
+    show(1, under: 101, at: named, server, now + 5)
+    let told = server.machine.state.markingWhoLeft([other.id]).alerts[named.id] ?? []
+    #expect(told.contains { $0.message.contains(pin(7).base64) })
+    server = configure(server, [wide, other], isRestart: false, at: now + 6)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+}
