@@ -27,6 +27,7 @@ struct pp_handle {
   size_t trailers; // bytes behind the body
   size_t head_bytes;
   int head_lines;
+  int cookies;
   struct pp_handle *next;
 };
 

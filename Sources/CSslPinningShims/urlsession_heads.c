@@ -10,6 +10,8 @@
 // queue that all sessions of the process share.
 #define MOST_LINES 500
 #define MOST_HEAD (64 * 1024)
+// The most cookies. Foundation writes its whole jar for each, and takes a comma for the end of one.
+#define MOST_COOKIES 200
 // The most digits of a body's length. Foundation ends the process where one does not fit its arithmetic.
 #define MOST_DIGITS 15
 
@@ -47,6 +49,15 @@ static bool is_no_length(const char *line, size_t length) {
   return !is_number || at + digits < length || digits > MOST_DIGITS;
 }
 
+// How many cookies Foundation may find in a line, or in one that goes on in it.
+static int cookies_in(const char *line, size_t length) {
+  bool goes_on = length > 0 && (line[0] == ' ' || line[0] == '\t');
+  if (!goes_on && (length < 11 || !curl_strnequal(line, "Set-Cookie:", 11))) return 0;
+  int count = 1;
+  for (size_t i = 0; i < length; i++) count += line[i] == ',';
+  return count;
+}
+
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
   struct pp_handle *h = argument;
   size_t length = size * count;
@@ -59,7 +70,8 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   }
   h->head_bytes += length;
   if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD) return 0;
-  if (is_no_length(line, length)) return 0;
+  h->cookies += cookies_in(line, length);
+  if (h->cookies > MOST_COOKIES || is_no_length(line, length)) return 0;
   h->hides = h->has_crossed && is_challenge(h, line, length, status);
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }
@@ -74,7 +86,7 @@ bool pp_heads_listen(struct pp_handle *h) {
   h->head = PP_HEAD_NONE;
   h->hides = h->asks_again = false;
   h->trailers = h->head_bytes = 0;
-  h->head_lines = 0;
+  h->head_lines = h->cookies = 0;
   h->is_heard = true;
   return hear(h, receive_header, h);
 }

@@ -127,9 +127,8 @@ struct StateStore: Sendable {
     }
     guard let bytes else { return nil }
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
-      // Another process of the app has a larger limit, and may know newer key sets and versions.
-      if case .tooLarge(let limit) = error { throw .tooLarge(path: file.path, limit: limit) }
       if StoredState.isAnothers(bytes, error, beside: version) {
+        if case .tooLarge(let limit) = error { throw .tooLarge(path: file.path, limit: limit) }
         throw .anothers(path: file.path, reason: "\(error)")
       }
       return Stored(learned: Self.learned(bytes, under: trust))

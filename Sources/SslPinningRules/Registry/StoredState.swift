@@ -89,7 +89,8 @@ public struct StoredState: Sendable {
   }
 
   /// Whether a state that is refused for this reason is one that another client believes: a later version of this program,
-  /// one that knows more members of statements, or one that has a key for lists without any, of a registry that ended them.
+  /// one that knows more members of statements, one with a larger limit, or one that has a key for lists without any, of a
+  /// registry that ended them.
   /// Not one that says itself that it is older than what is believed here.
   package static func isAnothers(
     _ bytes: [UInt8], _ reason: RegistryError, beside own: RegistryStamp.Version? = nil
@@ -97,7 +98,7 @@ public struct StoredState: Sendable {
     let version = version(of: bytes)
     if let own, let version, version < own { return false }
     switch reason {
-    case .clientTooOld, .invalidKeySet(_, .unknownCritical): return true
+    case .clientTooOld, .tooLarge, .invalidKeySet(_, .unknownCritical): return true
     case .noFormat1Key, .statementRequired: return version != nil
     case .unreadableState:
       let limits = JSONLimits(maximumBytes: JSONLimits.greatestBytes)

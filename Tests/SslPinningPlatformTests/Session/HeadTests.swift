@@ -58,6 +58,23 @@ struct HeadTests {
     #expect(try await end(70, 1000) != "ok")
   }
 
+  @Test("sets 200 cookies at most: Foundation writes all that it has for each")
+  func cookies() async throws {
+    func end(_ lines: [String]) async throws -> String {
+      try await Self.end(
+        "GET",
+        (["HTTP/1.1 200 OK", "Content-Length: 2"] + lines + ["", "ok"]).joined(separator: "\r\n"))
+    }
+    func list(_ count: Int, _ separator: String) -> String {
+      "Set-cookie: " + (0..<count).map { "a\($0)=b" }.joined(separator: separator)
+    }
+    #expect(try await end((0..<200).map { "Set-Cookie: a\($0)=b; HttpOnly" }) == "ok")
+    #expect(try await end([list(200, ",")]) == "ok")
+    #expect(try await end((0..<201).map { "Set-Cookie: a\($0)=b" }) != "ok")
+    #expect(try await end([list(201, ",")]) != "ok")
+    #expect(try await end(["X-A: " + String(repeating: ",", count: 300)]) == "ok")
+  }
+
   @Test("names no length that Foundation cannot count: that would end the process")
   func lengths() async {
     await #expect(processExitsWith: .success) {

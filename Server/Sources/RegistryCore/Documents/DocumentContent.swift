@@ -21,9 +21,9 @@ package struct DocumentContent: Sendable, Equatable {
     let denied = state.deniedPins
     let left = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
       .sorted { $0.pattern.description < $1.pattern.description }
-    let (epoch, told) = (state.number?.epoch ?? 0, spokenFor.union(state.removed))
+    let (isAnew, told) = (state.number?.epoch ?? 0 > 0, spokenFor.union(state.removed))
     let kept = left.filter {
-      !spokenFor.contains($0.pattern) && ($0.epoch < epoch || $0.pattern.isBelow(told))
+      !spokenFor.contains($0.pattern) && (isAnew || $0.pattern.isBelow(told))
     }
     entries = DocumentEntry.entries(
       of: endpoints, state: state, keeping: kept.flatMap { $0.entries(but: denied) })
@@ -77,8 +77,7 @@ package struct DocumentEntry: Sendable, Hashable {
   /// - if a wildcard in force, or one that was removed, matches them, since clients keep the pins of a host only if no
   ///   listed pattern matches it. Also while the wildcard has their keys: once that has others, nothing is left to tell
   ///   which were the host's.
-  /// - if they vanished before the key set in force: an app that did not read the first statement of an epoch would let go
-  ///   of them with any later one.
+  /// - under a key set of later: an app that did not ask since before it lets go of what no statement of it lists.
   ///
   /// Denied keys are left out. If nothing would be left, entries of the last document stay, because an empty registry
   /// is never published: those of keys that are not denied, or else of the one that was denied last, which clients

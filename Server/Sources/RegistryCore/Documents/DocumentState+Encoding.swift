@@ -17,7 +17,7 @@ import SslPinningRules
 ///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
 ///       "spokenPatterns": { "gate.example.com:443": [ … ] },
 ///       "vanished": [ { "pattern": …, "entries": [ { "pin": …, "fqdn": …, "date": … } ], "settings": { … },
-///                       "authorities": [ … ], "speakers": [ … ], "signed": …, "epoch": … } ],
+///                       "authorities": [ … ], "speakers": [ … ], "signed": … } ],
 ///       "alerts": [ … ], "returns": 1 }
 ///
 /// - Format 1 had `keysByEndpoint`, a list of keys for each endpoint, and nothing else; it is read too.

@@ -50,10 +50,20 @@ extension DocumentState {
     return (keysByEndpoint, overrides) != before
   }
 
-  /// Whether an endpoint that left may have a key that one in force lacks, since this one is new or was not seen later,
-  /// or a person's word that holds for it.
+  /// Whether one in force speaks for hosts that vanished, or an endpoint that left may have a key that it lacks, since it is
+  /// new or was not seen later, or a person's word that holds for it.
   private func mayInherit(_ inForce: [WatchedEndpoint]) -> Bool {
     let ids = Set(inForce.map(\.id))
+    let vanished = vanishedHosts.filter { !$0.value.entries.isEmpty }
+    if !vanished.isEmpty,
+      inForce.contains(where: {
+        $0.patterns.contains { pattern in
+          pattern.covering.contains { vanished[$0] != nil }
+        }
+      })
+    {
+      return true
+    }
     if overrides.contains(where: {
       ($1.hasApprovalToPassOn || $1.terms != nil) && !ids.contains($0)
     }) {

@@ -193,6 +193,7 @@ extension DocumentState {
   ) -> DocumentState {
     guard let json = copy.members else { return self }
     var next = self
+    next.noteVanished(beside: endpoints)
     let statement = json["statement"]?.objectValue
     for text in statement?["denied"]?.arrayValue ?? [] {
       guard let pin = text.stringValue.flatMap({ try? SPKIPin(base64: $0) }),

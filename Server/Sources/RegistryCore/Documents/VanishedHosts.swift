@@ -14,9 +14,8 @@ package struct VanishedHost: Sendable, Equatable {
   let authorities: [SPKIPin: Int64]
   /// The endpoints that spoke for it, by their ids.
   let speakers: Set<String>
-  /// When the document was signed that listed it last for an endpoint's sake, in Unix seconds, and of which epoch it was.
+  /// When the document was signed that listed it last for an endpoint's sake, in Unix seconds.
   let signed: Int64
-  let epoch: Int64
 
   var terms: HostTerms {
     guard let settings else { return .standard }
@@ -80,14 +79,19 @@ extension DocumentState {
     return endpoint
   }
 
-  /// Takes a key off hosts that vanished from these endpoints, or that are below what they speak for.
+  /// Takes a key off hosts that vanished from these endpoints, and off those below or above what they speak for: a key set of
+  /// later would list it again.
   mutating func withdraw(_ pin: SPKIPin, from ids: Set<String>, _ patterns: Set<HostPattern>) {
+    let above = Set(patterns.flatMap(\.covering))
     for (pattern, host) in vanishedHosts
-    where !ids.isDisjoint(with: host.speakers)
+    where !ids.isDisjoint(with: host.speakers) || above.contains(pattern)
       || pattern.covering.contains(where: patterns.contains)
     {
-      // One without any stays: until the next is signed, the document lists it.
       vanishedHosts[pattern]?.entries.removeAll { $0.pin == pin }
+    }
+    // Until the next is signed, the document lists them: that is not what is left of hosts whose last key this is.
+    for pattern in patterns where vanishedHosts[pattern] == nil {
+      vanishedHosts[pattern] = VanishedHost(withoutKeys: pattern)
     }
   }
 }
@@ -125,7 +129,7 @@ private struct Leaving {
       pattern: pattern, entries: entries.isEmpty ? listed : entries, settings: settings[pattern],
       authorities: authorities.isEmpty
         ? [EndpointKeys.unknownAuthority: state.signed] : authorities,
-      speakers: speakers, signed: state.signed, epoch: state.number?.epoch ?? 0)
+      speakers: speakers, signed: state.signed)
   }
 
   private func spoke(_ id: String, for pattern: HostPattern) -> Bool {
@@ -135,6 +139,13 @@ private struct Leaving {
 }
 
 extension VanishedHost {
+  /// One of which nothing is left.
+  init(withoutKeys pattern: HostPattern) {
+    self.pattern = pattern
+    (entries, settings, authorities, speakers) = ([], nil, [:], [])
+    signed = 0
+  }
+
   /// Its part of a record.
   var json: JSONValue {
     var json: JSONObject = [
@@ -152,7 +163,6 @@ extension VanishedHost {
         }),
       "speakers": .array(speakers.sorted().map(JSONValue.string)), "signed": .integer(signed),
     ]
-    if epoch > 0 { json["epoch"] = .integer(epoch) }
     json["settings"] = settings?.json
     return .object(json)
   }
@@ -173,7 +183,6 @@ extension VanishedHost {
     authorities = Dictionary(known, uniquingKeysWith: max)
     speakers = Set(try reader.strings("speakers"))
     signed = try reader.integer("signed")
-    epoch = reader.object["epoch"]?.integerValue ?? 0
     settings = try reader.object["settings"].map { json throws(StateFault) in
       guard let settings = try? HostSettings(json) else { throw reader.fault("settings") }
       return settings

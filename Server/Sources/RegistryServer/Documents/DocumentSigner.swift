@@ -142,7 +142,8 @@ public struct DocumentSigner: Sendable {
       let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
       var hosts = content.hosts
       if number.epoch != state.number?.epoch {
-        let carried = CarriedHosts(beside: content, expires: now + Self.horizon)
+        let carried = CarriedHosts(
+          from: last, of: file, beside: content, expires: now + Self.horizon)
         document.payload["keys"] = .array(keys + carried.entries)
         hosts += carried.settings
       }

@@ -239,12 +239,23 @@ struct LastDocument {
     else { return nil }
     return StatementID(of: statement, crypto: PlatformRegistryCrypto())
   }
+
+  /// What its statement says of hosts besides their keys.
+  func settings(of file: String) -> [HostPattern: HostSettings] {
+    guard let json = members?["statement"]?.objectValue,
+      let statement = try? Statement(json, registry: file)
+    else { return [:] }
+    return Dictionary(
+      statement.hosts.map { ($0.pattern, $0) }, uniquingKeysWith: { one, _ in one })
+  }
 }
 
-/// The hosts that vanished and that the next document would leave out (``RegistryCore/VanishedHost``).
+/// The hosts of the last published document that the next one would leave out without saying so, and those that vanished
+/// before.
 ///
 /// The first statement of an epoch lists them once more: clients let go at once of what no statement of
-/// the epoch vouches for, and a slip in a file must lock nobody out on the day on which keys change.
+/// the epoch vouches for, and a slip in a file must lock nobody out on the day on which keys change. With
+/// the second statement they have vanished, and keep their pins as usual.
 struct CarriedHosts {
   /// Entries for the payload, without keys that are denied now.
   private(set) var entries: [JSONValue] = []
@@ -253,12 +264,33 @@ struct CarriedHosts {
   private(set) var settings: [HostSettings] = []
 
   /// - Parameters:
-  ///   - content: what the next document says.
+  ///   - published: the last document.
+  ///   - content: what the next one says.
   ///   - expires: of the entries' pins, in Unix seconds.
-  init(beside content: DocumentContent, expires: Int64) {
-    let denied = Set(content.denied)
-    for host in content.vanished {
-      let usable = host.entries(but: denied)
+  init(
+    from published: LastDocument, of file: String, beside content: DocumentContent, expires: Int64
+  ) {
+    let keys = published.payload?["keys"]?.arrayValue ?? []
+    let spokenFor = Set(content.entries.map(\.pattern)).union(content.removed)
+    let denied = Set(content.denied.map { JSONValue.string($0.base64) })
+    var left: [HostPattern] = []
+    var listed: Set<HostPattern> = []
+    for key in keys {
+      guard var entry = key.objectValue, let pin = entry["key"],
+        let pattern = (entry["domainName"]?.stringValue).flatMap({ try? HostPattern($0) }),
+        !spokenFor.contains(pattern)
+      else { continue }
+      if !left.contains(pattern) { left.append(pattern) }
+      guard !denied.contains(pin) else { continue }
+      entry["expire"] = JSONNumber(exactly: expires).map(JSONValue.number)
+      entries.append(.object(entry))
+      listed.insert(pattern)
+    }
+    let told = published.settings(of: file)
+    settings = left.compactMap { listed.contains($0) ? told[$0] : HostSettings($0) }
+    let deniedPins = Set(content.denied)
+    for host in content.vanished where !left.contains(host.pattern) {
+      let usable = host.entries(but: deniedPins)
       entries += usable.map { $0.json(expires: expires) }
       if let told = usable.isEmpty ? HostSettings(host.pattern) : host.settings {
         settings.append(told)

@@ -23,9 +23,9 @@ import TLSTools
 ///   key, or no longer. Silence means nothing: neither where one was proved, nor at another place, which may have one and
 ///   cannot be heard. If no place has proved the kind since this server began, silence is not even told.
 /// - If addresses of a name showed different keys when it was last probed, a vantage point is asked for two of them, too, those
-///   with the newest keys first: what it sees at another server of a fleet is then no evidence against a server's key. Not for
-///   more: whoever gives this server many addresses must not have the points refuse what they are asked (429), which would
-///   be silence.
+///   whose keys it was asked for least: what it sees at another server of a fleet is then no evidence against a server's key.
+///   Not for more: whoever gives this server many addresses must not have the points refuse what they are asked (429), which
+///   would be silence.
 /// - A vantage point that was silent is given a second at most for the next minute, so that what the others
 ///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``TrustAnchorCache``.
@@ -98,7 +98,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     }
     let surveyed = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
-      addressesThere: fleets.withLock { $0[endpoint.id]?.asked ?? [] }, asking: keyTypes,
+      addressesThere: fleets.withLock { $0[endpoint.id]?.ask() ?? [] }, asking: keyTypes,
       hurried: hurried,
       limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
@@ -224,46 +224,18 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private func note(_ findings: [ProbeFinding], at endpoint: WatchedEndpoint) -> Set<SPKIPin> {
     let here = findings.filter { $0.route == 0 && !$0.isRemembered }
     let fresh = here.flatMap(\.leafPins)
-    let chosen = here.filter { $0.keyType == nil && !$0.leafPins.isEmpty }
-    if !chosen.isEmpty {
-      fleets.withLock { fleets in
-        let before = fleets[endpoint.id]
-        let isFleet = Set(chosen.map(\.leafPins)).count > 1
-        fleets[endpoint.id] = isFleet ? Fleet(chosen, after: before) : nil
+    if here.contains(where: { $0.keyType == nil && !$0.leafPins.isEmpty }) {
+      var places: [Endpoint: Set<SPKIPin>] = [:]
+      for finding in here {
+        guard let address = finding.address, let pin = finding.leafPins.first else { continue }
+        places[address, default: []].insert(pin)
       }
+      fleets.withLock { $0[endpoint.id] = Fleet(places, after: $0[endpoint.id]) }
     }
     return shown.withLock { shown in
       if !fresh.isEmpty { shown[endpoint.id] = Set(fresh) }
       return shown[endpoint.id] ?? []
     }
-  }
-}
-
-/// What the addresses of a name showed that did not show one key.
-private struct Fleet {
-  /// How many addresses a vantage point is asked for at once: with one that it takes itself, and another question for each
-  /// kind of key, that stays below what it allows when probes are two seconds apart.
-  private static let most = 2
-
-  private var shown: [(address: Endpoint, pin: SPKIPin)] = []
-  /// In which probe each key was first shown.
-  private var since: [SPKIPin: Int] = [:]
-  private var probes = 0
-
-  init(_ findings: [ProbeFinding], after before: Fleet?) {
-    probes = (before?.probes ?? 0) + 1
-    for finding in findings {
-      guard let address = finding.address, let pin = finding.leafPins.first else { continue }
-      shown.append((address, pin))
-      since[pin] = before?.since[pin] ?? probes
-    }
-  }
-
-  /// The addresses to ask vantage points for.
-  var asked: [Endpoint] {
-    Array(
-      shown.shuffled().sorted { since[$0.pin] ?? 0 > since[$1.pin] ?? 0 }.prefix(Self.most)
-        .map(\.address))
   }
 }
 

@@ -13,6 +13,8 @@ struct LeftAloneTests:
   private var wide: WatchedEndpoint { endpoint(2, "*.x.test") }
   private var both: WatchedEndpoint { endpoint(1, "a.x.test", "m.test") }
   private var narrow: WatchedEndpoint { endpoint(1, "m.test") }
+  private var named: WatchedEndpoint { endpoint(4, "a.x.test") }
+  private var other: WatchedEndpoint { endpoint(3, "o.test") }
   private var elsewhere: WatchedEndpoint { endpoint(4, "a.x.test") }
 
   /// The host listed, and then left alone by an edit of the endpoint's patterns.
@@ -38,6 +40,7 @@ struct LeftAloneTests:
     let server = alone(at: Self.begin, isRestart: isRestart)
     let state = server.machine.state
     let carried = CarriedHosts(
+      from: LastDocument(state.document), of: MachineBench.file,
       beside: DocumentContent(state, endpoints: [narrow]), expires: 9
     ).entries.compactMap { $0.objectValue?["domainName"]?.stringValue }
     #expect(carried == ["a.x.test"])
@@ -94,6 +97,40 @@ struct LeftAloneTests:
     server.configure([narrow, other, wide], at: now + 62)
     server.rest(at: now + 62)
     show(3, under: 101, at: wide, server, now + 63)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+
+  @Test("is not forgotten where a store that was put back does not know yet that it left")
+  func copy() throws {
+    let now = Self.begin
+    let server = start([named, other], at: now)
+    show(1, under: 101, at: named, server, now)
+    show(9, under: 109, at: other, server, now)
+    let before = bench.record
+    server.configure([other], at: now + 60)
+    server.rest(at: now + 60)
+    bench.goBack(to: before)
+    server.restart()
+    server.rest(at: now + 61)
+    server.upkeep()
+    server.rest(at: now + 61)
+    server.configure([other, wide], at: now + 62)
+    server.rest(at: now + 62)
+    show(3, under: 101, at: wide, server, now + 63)
+    #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+
+  @Test("that is added at another place has no first sight")
+  func added() {
+    let now = Self.begin
+    let server = alone(at: now, isRestart: false)
+    let request = DocumentState.Request(who: "ada", at: now + 61, why: "")
+    perform(server, at: now + 61) { [elsewhere] state, configured throws(AdministrationError) in
+      try state.add(elsewhere, configured: configured, request)
+    }
+    for second in 62...66 as ClosedRange<Int64> {
+      show(7, under: 107, at: elsewhere, server, now + second)
+    }
     #expect(listed("a.x.test", by: server) == [pin(1)])
   }
 
@@ -172,6 +209,46 @@ struct LeftAloneTests:
       show(2, under: 101, at: moved, server, now + second)
     }
     #expect(listed("a.x.test", by: server) == (isManual ? [] : [pin(2)]))
+  }
+
+  @Test(
+    "has no key that was revoked, its last one or a wildcard's of before, also not under another key set"
+  )
+  func revoked() {
+    let now = Self.begin
+    let server = listing(at: now)
+    let request = DocumentState.Request(who: "ada", at: now, why: "leaked")
+    perform(server, at: now) { [id = named.id] state, configured throws(AdministrationError) in
+      try state.revoke(pin(1), at: id, configured: configured, force: true, request)
+    }
+    for _ in 0..<2 {
+      #expect(listed("a.x.test", by: server).isEmpty)
+      server.configureAgain(at: now + 1)
+      server.upkeep()
+      server.rest(at: now + 1)
+    }
+    // Its first again.
+    show(2, under: 101, at: named, server, now + 2)
+    #expect(listed("a.x.test", by: server) == [pin(2)])
+    // Its wildcard leaves, and it is listed with that one's key.
+    for second in 3...5 as ClosedRange<Int64> {
+      show(3, under: 101, at: named, server, now + second)
+    }
+    server.configure([named, wide, other], at: now + 6)
+    server.rest(at: now + 6)
+    for second in 7...9 as ClosedRange<Int64> {
+      show(3, under: 101, at: wide, server, now + second)
+    }
+    server.configure([named, other], at: now + 10)
+    server.rest(at: now + 10)
+    perform(server, at: now + 11) { [id = named.id] state, configured throws(AdministrationError) in
+      try state.revoke(pin(3), at: id, configured: configured, force: true, request)
+    }
+    var state = server.machine.state
+    state.number = .init(epoch: 1, version: 1)
+    let content = DocumentContent(state, endpoints: [named, other])
+    #expect(!content.entries.contains { $0.pin == pin(3) })
+    #expect(!content.vanished.contains { $0.entries.contains { $0.pin == pin(3) } })
   }
 
   @Test("is not asked for a key that somebody showed briefly before the line went")

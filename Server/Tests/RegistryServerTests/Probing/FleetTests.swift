@@ -1,0 +1,57 @@
+import SslPinningRules
+import TLSTools
+import Testing
+
+@testable import RegistryServer
+
+@Suite("Of a fleet's addresses points are asked for those") struct FleetTests {
+  private static func place(_ number: Int) -> Endpoint {
+    Endpoint(address: "192.0.2.\(number)", port: 443)
+  }
+
+  private static func fleet(_ keys: [Int: Set<UInt8>], after before: Fleet? = nil) -> Fleet? {
+    Fleet(
+      Dictionary(uniqueKeysWithValues: keys.map { (place($0), Set($1.map { pin($0) })) }),
+      after: before)
+  }
+
+  /// What eight probes ask for.
+  private static func asked(_ keys: [Int: Set<UInt8>], _ fleet: inout Fleet?, _ probes: Int = 8)
+    -> [Set<Endpoint>]
+  {
+    (0..<probes).map { _ in
+      fleet = Self.fleet(keys, after: fleet)
+      return Set(fleet?.ask() ?? [])
+    }
+  }
+
+  @Test("that have different keys, two at once")
+  func isOne() {
+    #expect(Self.fleet([1: [1], 2: [1], 3: [1]]) == nil)
+    var fleet = Self.fleet([1: [1], 2: [2]])
+    #expect(Set(fleet?.ask() ?? []) == [Self.place(1), Self.place(2)])
+  }
+
+  @Test("each in its turn if all are new: sixteen in eight probes")
+  func allNew() {
+    let keys = Dictionary(uniqueKeysWithValues: (1...16).map { ($0, Set([UInt8($0)])) })
+    var fleet: Fleet?
+    let asked = Self.asked(keys, &fleet)
+    #expect(asked.allSatisfy { $0.count == 2 })
+    #expect(asked.reduce(into: Set()) { $0.formUnion($1) }.count == 16)
+  }
+
+  @Test("whose key is new, in every probe, whatever kind of key that is")
+  func oneNew() {
+    // An ECDSA key that all share, and RSA keys of their own or of all.
+    for others in [
+      [Set<UInt8>]((1...16).map { [100, $0] }), Array(repeating: [100, 1], count: 16),
+    ] {
+      var keys = Dictionary(uniqueKeysWithValues: zip(1...16, others))
+      var fleet: Fleet?
+      _ = Self.asked(keys, &fleet, 50)
+      keys[7] = [100, 200]
+      #expect(Self.asked(keys, &fleet, 4).allSatisfy { $0.contains(Self.place(7)) })
+    }
+  }
+}
