@@ -10,8 +10,9 @@
 // queue that all sessions of the process share.
 #define MOST_LINES 500
 #define MOST_HEAD (64 * 1024)
-// The most cookies. Foundation writes its whole jar for each, and takes a comma for the end of one.
-#define MOST_COOKIES 200
+// The most cookies, as many as browsers must keep of a host (RFC 6265 section 6.1). Foundation writes its whole jar for each, and
+// takes a comma for the end of one.
+#define MOST_COOKIES 50
 // The most digits of a body's length. Foundation ends the process where one does not fit its arithmetic.
 #define MOST_DIGITS 15
 

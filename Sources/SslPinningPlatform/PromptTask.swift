@@ -22,15 +22,20 @@ package func promptTask<Value: Sendable>(
   private final class PromptThreads: TaskExecutor {
     static let shared = PromptThreads()
     private let queues = (0..<4).map { DispatchQueue(label: "ssl-pinning.tasks.\($0)") }
-    private let turn = Locked(0)
+    /// How many jobs each queue has.
+    private let waiting = Locked([0, 0, 0, 0])
 
     func enqueue(_ job: consuming ExecutorJob) {
       let job = UnownedJob(job)
-      let next = turn.withLock { turn in
-        turn = (turn + 1) % queues.count
-        return turn
+      let next = waiting.withLock { waiting in
+        let least = waiting.indices.min { waiting[$0] < waiting[$1] } ?? 0
+        waiting[least] += 1
+        return least
       }
-      queues[next].async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+      queues[next].async { [self] in
+        job.runSynchronously(on: asUnownedTaskExecutor())
+        waiting.withLock { $0[next] -= 1 }
+      }
     }
   }
 #endif

@@ -224,6 +224,11 @@ struct StorageTests {
     let own = try TrustedRegistry(accepting: older, under: trust, at: now)
     #expect(throws: StateStoreError.self) { try small.save(own, under: less, at: now) }
     #expect(try large.load(under: trust, at: now).registry?.stamp.version?.version == 5)
+    // One that is newer than that is no reason to begin anew at each start.
+    let newest = try Self.document(version: 6, at: now, key: key)
+    let latest = try TrustedRegistry(accepting: newest, under: trust, at: now)
+    _ = try small.save(latest, under: less, at: now)
+    #expect(try large.load(under: trust, at: now).registry?.stamp.version?.version == 6)
   }
 
   @Test(

@@ -58,7 +58,7 @@ struct HeadTests {
     #expect(try await end(70, 1000) != "ok")
   }
 
-  @Test("sets 200 cookies at most: Foundation writes all that it has for each")
+  @Test("sets 50 cookies at most: Foundation writes all that it has for each")
   func cookies() async throws {
     func end(_ lines: [String]) async throws -> String {
       try await Self.end(
@@ -68,10 +68,10 @@ struct HeadTests {
     func list(_ count: Int, _ separator: String) -> String {
       "Set-cookie: " + (0..<count).map { "a\($0)=b" }.joined(separator: separator)
     }
-    #expect(try await end((0..<200).map { "Set-Cookie: a\($0)=b; HttpOnly" }) == "ok")
-    #expect(try await end([list(200, ",")]) == "ok")
-    #expect(try await end((0..<201).map { "Set-Cookie: a\($0)=b" }) != "ok")
-    #expect(try await end([list(201, ",")]) != "ok")
+    #expect(try await end((0..<50).map { "Set-Cookie: a\($0)=b; HttpOnly" }) == "ok")
+    #expect(try await end([list(50, ",")]) == "ok")
+    #expect(try await end((0..<51).map { "Set-Cookie: a\($0)=b" }) != "ok")
+    #expect(try await end([list(51, ",")]) != "ok")
     #expect(try await end(["X-A: " + String(repeating: ",", count: 300)]) == "ok")
   }
 

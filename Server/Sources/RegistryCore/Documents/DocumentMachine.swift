@@ -274,11 +274,11 @@ extension DocumentMachine {
     return publish(document, saying: content)
   }
 
-  /// While this server ran, the store lost what it had acknowledged, or somebody restored an older backup. What is known
-  /// here is put on top of what it has now; otherwise no write would ever name the right version.
+  /// The store lost what it had acknowledged, or somebody restored a backup: what is known here is put on top of that.
   private mutating func goBack(to read: DocumentRecord) -> [DocumentEffect] {
     record.goBack(to: read)
-    goOn(as: state.goingOn(from: read.state, after: record.newest), owing: .restoring)
+    let next = state.goingOn(from: read.state, after: record.newest, settings.endpoints)
+    goOn(as: next, owing: .restoring)
     return [.log(.wentBack(to: read.version, from: record.newest.version))]
   }
 

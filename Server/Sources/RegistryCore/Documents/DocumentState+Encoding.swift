@@ -16,7 +16,7 @@ import SslPinningRules
 ///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],
 ///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
 ///       "spokenPatterns": { "gate.example.com:443": [ … ] },
-///       "vanished": [ { "pattern": …, "entries": [ { "pin": …, "fqdn": …, "date": … } ], "settings": { … },
+///       "vanished": [ { "pattern": …, "entries": [ { "pin": …, "fqdn": …, "date": … } ], "settings": { … }, "terms": { … },
 ///                       "authorities": [ … ], "speakers": [ … ], "signed": … } ],
 ///       "alerts": [ … ], "returns": 1 }
 ///

@@ -47,6 +47,7 @@ extension DocumentState {
     for (inheritance, holders) in takings { take(inheritance, from: holders, heirs) }
     inheritApproval(heirs)
     inheritTerms(heirs)
+    inheritDecidedTerms(heirs)
     return (keysByEndpoint, overrides) != before
   }
 
@@ -142,6 +143,18 @@ extension DocumentState {
     }
   }
 
+  /// Terms that a person set for hosts which endpoints that go on left alone.
+  private mutating func inheritDecidedTerms(_ heirs: Heirs) {
+    for endpoint in heirs.inForce
+    where heirs.isNew(endpoint) && endpoint.terms.isStandard && overrides[endpoint.id]?.terms == nil
+    {
+      for terms in endpoint.patterns.compactMap({ heirs.vanished[$0]?.decided }) {
+        let other = overrides[endpoint.id]?.terms
+        overrides[endpoint.id, default: Override()].terms = other?.united(with: terms) ?? terms
+      }
+    }
+  }
+
   private mutating func wait(for id: String) {
     overrides[id, default: Override()].approval = .manual
   }
@@ -183,7 +196,7 @@ private struct Heirs {
   private(set) var newcomers: [String: Set<SPKIPin>] = [:]
   private let listed: ListedKeys
   private let stored: [String: EndpointKeys]
-  private let vanished: [HostPattern: VanishedHost]
+  let vanished: [HostPattern: VanishedHost]
   private let denied: Set<SPKIPin>
   private var holders: [SPKIPin: [String]] = [:]
 

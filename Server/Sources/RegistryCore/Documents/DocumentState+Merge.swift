@@ -70,9 +70,14 @@ extension DocumentState {
 
   /// This state on top of an older record, which is in force again: what people decided is as it was then,
   /// but for denials, and what probes showed is as it is known here. What is written next is newer than
-  /// everything up to `newest`.
-  package func goingOn(from theirs: DocumentState, after newest: RecordAge) -> DocumentState {
-    var merged = merging(theirs, base: theirs)
+  /// everything up to `newest`. Hosts that people had added since vanish, as others do.
+  package func goingOn(
+    from theirs: DocumentState, after newest: RecordAge, _ configured: [WatchedEndpoint]
+  ) -> DocumentState {
+    var own = self
+    own.noteVanished(
+      beside: merging(theirs, base: theirs).endpoints(configured: configured))
+    var merged = own.merging(theirs, base: theirs)
     merged.returns = newest.nextReturns
     return merged
   }

@@ -20,6 +20,7 @@ extension DocumentState {
         time: now, event: event.name, endpoint: endpoint, pin: event.pin, why: "\(event)",
         who: HistoryEntry.monitor)
     }
+    for case .withdrawn(let pin) in events { withdraw(pin, seenAt: endpoint) }
     var isNews = !told.isEmpty
     if noteAlerts(of: events, at: endpoint, failures: failures, now: now) { isNews = true }
     let changed = gauge.isMassChange ? gauge.changedEndpoints : []
@@ -175,29 +176,38 @@ extension DocumentState {
     var marked = self
     for (id, endpointKeys) in keysByEndpoint where !inForce.contains(id) && tombstones[id] == nil {
       guard let last = endpointKeys.keys.map(\.lastSeen).max() else { continue }
-      let brief = endpointKeys.keys.filter(\.isShortLived).map(\.pin.base64)
-      let doubt =
-        brief.isEmpty
-        ? ""
-        : "; nobody announced \(brief.joined(separator: ", ")), seen for less than an hour: deny what is not yours"
       marked.raise(
         ServerAlert(
-          kind: .leftConfiguration, endpoint: id, message: Self.leftMessage + doubt, since: last))
+          kind: .leftConfiguration, endpoint: id, message: Self.leftMessage + doubt(of: [id]),
+          since: last))
     }
     // Of an endpoint that stays.
-    let alone = vanishedHosts.values.filter { $0.speakers.isSubset(of: inForce) }
-    for (id, hosts) in Dictionary(grouping: alone, by: { $0.speakers.min() ?? "" })
-    where !id.isEmpty {
+    let spokenFor = vanishedHosts.isEmpty ? [] : Set(inForce.flatMap(lastPatterns))
+    let alone = vanishedHosts.values.filter {
+      !$0.entries.isEmpty && !$0.speakers.isEmpty && $0.speakers.isSubset(of: inForce)
+        && !spokenFor.contains($0.pattern)
+    }
+    for (id, hosts) in Dictionary(grouping: alone, by: { $0.speakers.min() ?? "" }) {
       let names = hosts.map(\.pattern.description).sorted().joined(separator: ", ")
       marked.raise(
         ServerAlert(
           kind: .leftConfiguration, endpoint: id,
           message:
             "speaks no longer for \(names), and clients keep the last pins; hint: have it or another endpoint"
-            + " speak for it again, or add it as an endpoint and remove that if clients may forget it",
+            + " speak for it again, or add it as an endpoint and remove that if clients may forget it"
+            + doubt(of: hosts.reduce(into: []) { $0.formUnion($1.speakers) }),
           since: hosts.map(\.signed).max() ?? 0))
     }
     return marked
+  }
+
+  /// What is said of keys that clients keep though nobody announced them and they were not there for long: no probe withdraws
+  /// them any more.
+  private func doubt(of ids: Set<String>) -> String {
+    let brief = ids.flatMap { keysByEndpoint[$0]?.keys.filter(\.isShortLived) ?? [] }
+    guard !brief.isEmpty else { return "" }
+    let pins = Set(brief.map(\.pin.base64)).sorted().joined(separator: ", ")
+    return "; nobody announced \(pins), seen for less than an hour: deny what is not yours"
   }
 
   /// An alert of a time to come was raised by a clock that was ahead; it would stand until that time.

@@ -82,13 +82,15 @@ extension DocumentState {
     among inForce: [WatchedEndpoint], with id: String? = nil
   ) -> (one: String, other: String)? {
     if let pair = HostTerms.conflict(among: inForce, with: id) { return pair }
-    let asking = inForce.filter { !$0.terms.ca.pins.isEmpty && (id == nil || $0.id == id) }
-    guard !asking.isEmpty else { return nil }
+    let meant = inForce.filter { id == nil || $0.id == id }
+    let isAsked = meant.contains { !$0.terms.ca.pins.isEmpty }
+    guard isAsked || !vanishedHosts.isEmpty else { return nil }
     let spokenFor = Set(inForce.flatMap(\.patterns))
     let left = vanished(beside: inForce).values.filter { !spokenFor.contains($0.pattern) }
     for host in left.sorted(by: { $0.pattern.description < $1.pattern.description }) {
-      let other = asking.first {
-        !$0.terms.asksTheSame(as: host.terms) && host.pattern.isBelow(Set($0.patterns))
+      let other = meant.first {
+        !($0.terms.ca.pins.isEmpty && host.terms.ca.pins.isEmpty)
+          && !$0.terms.asksTheSame(as: host.terms) && host.pattern.isBelow(Set($0.patterns))
       }
       if let other { return (other.id, "\(host.pattern)") }
     }

@@ -10,6 +10,8 @@ package struct VanishedHost: Sendable, Equatable {
   package internal(set) var entries: [DocumentEntry]
   /// What clients ask for besides a key.
   package let settings: HostSettings?
+  /// What a person said of that, rather than the configuration.
+  let decided: HostTerms?
   /// The CAs that were known beside its keys, and when they were last seen, in Unix seconds.
   let authorities: [SPKIPin: Int64]
   /// The endpoints that spoke for it, by their ids.
@@ -60,6 +62,11 @@ extension DocumentState {
     }
   }
 
+  /// What an endpoint spoke for when the record was written last.
+  func lastPatterns(of id: String) -> [HostPattern] {
+    spokenPatterns[id] ?? WatchedEndpoint(id: id)?.patterns ?? []
+  }
+
   /// What endpoints have a key for that is not denied.
   private func listedPatterns(of endpoints: [WatchedEndpoint]) -> Set<HostPattern> {
     let denied = deniedPins
@@ -77,6 +84,17 @@ extension DocumentState {
     endpoint.patterns = vanishedHosts.values.filter { $0.speakers.contains(id) }.map(\.pattern)
       .sorted { $0.description < $1.description }
     return endpoint
+  }
+
+  /// Takes a key that an endpoint's probes withdrew off the hosts that it left alone, unless another one that spoke for them has
+  /// it still.
+  mutating func withdraw(_ pin: SPKIPin, seenAt id: String) {
+    for (pattern, host) in vanishedHosts where host.speakers.contains(id) {
+      let isKnown = host.speakers.contains {
+        keysByEndpoint[$0]?.keys.contains { $0.pin == pin } == true
+      }
+      if !isKnown { vanishedHosts[pattern]?.entries.removeAll { $0.pin == pin } }
+    }
   }
 
   /// Takes a key off hosts that vanished from these endpoints, and off those below or above what they speak for: a key set of
@@ -112,29 +130,29 @@ private struct Leaving {
     }
   }
 
-  /// - Parameter listed: what the document lists for the host. Without keys that its endpoints lost since or that somebody
-  ///   showed briefly who is gone: nobody would withdraw them any more.
+  /// - Parameter listed: what the document lists for the host. Without keys that its endpoints lost since, or that are about to
+  ///   be withdrawn, which nobody would do any more. Of what is less certain people are told (`markingWhoLeft`).
   func host(_ pattern: HostPattern, _ listed: [DocumentEntry]) -> VanishedHost {
     var known = listed.flatMap { holders[$0.pin] ?? [] }
     let own = known.filter { spoke($0.id, for: pattern) }
     if !own.isEmpty { known = own }
-    let lasting = Set(
-      known.filter { !$0.key.isShortLived || $0.key.missedSince == nil }.map(\.key.pin))
+    let lasting = Set(known.filter { !$0.key.wasThereForAMoment }.map(\.key.pin))
     let entries = listed.filter { lasting.contains($0.pin) }
     let speakers = Set(known.map(\.id))
     let authorities = speakers.reduce(into: [:]) {
       $0.merge(state.keysByEndpoint[$1]?.authorities ?? [:], uniquingKeysWith: max)
     }
+    let decided = speakers.sorted().compactMap { state.overrides[$0]?.terms }
     return VanishedHost(
       pattern: pattern, entries: entries.isEmpty ? listed : entries, settings: settings[pattern],
+      decided: decided.dropFirst().reduce(decided.first) { $0?.united(with: $1) },
       authorities: authorities.isEmpty
         ? [EndpointKeys.unknownAuthority: state.signed] : authorities,
       speakers: speakers, signed: state.signed)
   }
 
   private func spoke(_ id: String, for pattern: HostPattern) -> Bool {
-    let patterns = state.spokenPatterns[id] ?? WatchedEndpoint(id: id)?.patterns ?? []
-    return patterns.contains(pattern)
+    state.lastPatterns(of: id).contains(pattern)
   }
 }
 
@@ -142,7 +160,7 @@ extension VanishedHost {
   /// One of which nothing is left.
   init(withoutKeys pattern: HostPattern) {
     self.pattern = pattern
-    (entries, settings, authorities, speakers) = ([], nil, [:], [])
+    (entries, settings, decided, authorities, speakers) = ([], nil, nil, [:], [])
     signed = 0
   }
 
@@ -164,6 +182,7 @@ extension VanishedHost {
       "speakers": .array(speakers.sorted().map(JSONValue.string)), "signed": .integer(signed),
     ]
     json["settings"] = settings?.json
+    json["terms"] = decided?.json
     return .object(json)
   }
 
@@ -183,6 +202,7 @@ extension VanishedHost {
     authorities = Dictionary(known, uniquingKeysWith: max)
     speakers = Set(try reader.strings("speakers"))
     signed = try reader.integer("signed")
+    decided = try HostTerms(in: reader)
     settings = try reader.object["settings"].map { json throws(StateFault) in
       guard let settings = try? HostSettings(json) else { throw reader.fault("settings") }
       return settings

@@ -108,6 +108,11 @@ extension KnownKey {
   /// Whether it is unannounced and has been there for less than an hour in all.
   var isShortLived: Bool { isUnannounced && shownFor < Self.shortLife }
 
+  /// Whether it is short-lived and was missed so often that it is about to be withdrawn.
+  var wasThereForAMoment: Bool {
+    isShortLived && unaskedSince == nil && missedProbes >= probesToWithdraw
+  }
+
   /// How many probes must miss it before it is withdrawn.
   var probesToWithdraw: Int {
     min(

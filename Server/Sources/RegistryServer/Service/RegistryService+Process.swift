@@ -97,7 +97,10 @@ extension RegistryService {
     // What it was made of, and in the end what was in force before.
     ProcessMemory.giveBack()
     defer { ProcessMemory.giveBack() }
-    do throws(RegistryServiceError) { try await reload(configuration) } catch {
+    do throws(RegistryServiceError) {
+      try await checkTerms(configuration)
+      try await reload(configuration)
+    } catch {
       refuse("\(error)")
       return
     }

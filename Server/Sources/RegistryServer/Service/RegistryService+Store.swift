@@ -188,6 +188,25 @@ extension RegistryService {
 }
 
 extension RegistryService {
+  /// Refuses a configuration by which clients would ask hosts that left, and that stay listed, for other CAs than before.
+  ///
+  /// - Throws: ``RegistryServiceError/terms(_:)``.
+  func checkTerms(_ read: ServerConfiguration) async throws(RegistryServiceError) {
+    let before = inForce.withLock(\.documents)
+    for coordinator in duty.coordinators {
+      guard let old = before.first(where: { $0.file == coordinator.file }),
+        let new = read.documents.first(where: { $0.file == coordinator.file })
+      else { continue }
+      let state = await coordinator.state
+      // One that is in force already keeps nobody from other edits.
+      if state.conflict(among: state.endpoints(configured: old.endpoints)) == nil,
+        let pair = state.conflict(among: state.endpoints(configured: new.endpoints))
+      {
+        throw .terms(DifferingTerms.message(pair, new.file))
+      }
+    }
+  }
+
   /// Tells where the configuration and what people decided are at odds.
   func tellOdds(
     _ documents: [DocumentConfiguration], _ coordinators: [DocumentCoordinator]
@@ -242,12 +261,15 @@ enum DifferingTerms {
           + " administrator set \(own); hint: change that by ssl-pinning admin terms")
     }
     if let pair = state.conflict(among: inForce) {
-      messages.append(
-        "in \(document.file), \(pair.one) and \(pair.other) speak of the same host with different ca or match, and"
-          + " clients take the CAs of both and the stricter match; hint: give both the same, by ssl-pinning admin terms"
-          + " if an administrator added the endpoint")
+      messages.append(message(pair, document.file))
     }
     return messages
+  }
+
+  static func message(_ pair: (one: String, other: String), _ file: String) -> String {
+    "in \(file), \(pair.one) and \(pair.other) speak of the same host with different ca or match, and"
+      + " clients take the CAs of both and the stricter match; hint: give both the same, by ssl-pinning admin terms"
+      + " if an administrator added the endpoint; remove a host that left if clients may forget it"
   }
 }
 
@@ -263,6 +285,8 @@ public enum RegistryServiceError: Error, Sendable {
   case store(StoreError)
   /// The address.
   case listening(HTTPServerError)
+  /// Terms that would have clients refuse hosts that left.
+  case terms(String)
   /// It was started before.
   case alreadyStarted
 }
@@ -275,6 +299,7 @@ extension RegistryServiceError: CustomStringConvertible {
     case .receiver(let error): error.description
     case .store(let error): error.description
     case .listening(let error): error.description
+    case .terms(let message): message
     case .alreadyStarted: "the server was started before"
     }
   }

@@ -50,7 +50,7 @@ enum Up {
     // A device may be there in a moment.
     case .signer(.signingKey(_, .command)): .couldNotFindOut("\(error)")
     // It was read, and no database can be there.
-    case .signer, .store(.invalidDSN), .store(.seal): .no("\(error)")
+    case .signer, .store(.invalidDSN), .store(.seal), .terms: .no("\(error)")
     case .anchors, .receiver, .store, .listening, .alreadyStarted: .couldNotFindOut("\(error)")
     }
   }

@@ -88,6 +88,21 @@ import Testing
     try await nginx.stop()
   }
 
+  @Test(
+    "make a fleet, if its servers share one kind and not the other: points are asked for addresses")
+  func fleet() async throws {
+    let first = try await nginx(elliptic, rsa)
+    let other = try authority.issue(names: ["a.test"], key: .generate(.rsa(bits: 2048)))
+    let second = try await nginx(elliptic, other, port: first.port, address: "127.0.0.3")
+    let proxy = try InterceptingProxy.tunnelling { _, port in .loopback(port) }
+    let prober = try prober(through: proxy, addresses: ["127.0.0.1", "127.0.0.3"])
+    _ = try await prober.probe(endpoint(first.port))
+    let probe = try await prober.probe(endpoint(first.port))
+    #expect(probe.observations.contains { $0.vantage == "oslo" && !$0.address.isEmpty })
+    try await first.stop()
+    try await second.stop()
+  }
+
   @Test("are one if there is one: what it lacks is no failure")
   func one() async throws {
     for identity in [elliptic, rsa] {

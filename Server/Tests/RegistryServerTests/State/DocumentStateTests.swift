@@ -206,6 +206,18 @@ import Testing
     }
   }
 
+  @Test("a person who approves a key has seen its CA, also if the handshake was not finished")
+  func approvesCA() throws {
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "", .key(1, under: 101))], 1)
+    bench.see([(LedgerBench.here, "", .unfinished(2, under: 102))], 4)
+    var state = DocumentState()
+    state.keysByEndpoint[Self.a] = bench.endpointKeys
+    #expect(bench.endpointKeys.held[pin(2)]?.reasons == [.newIssuer])
+    _ = try state.approve(pin(2), at: Self.a, Self.request)
+    #expect(state.keysByEndpoint[Self.a]?.authorities[pin(102)] != nil)
+  }
+
   @Test("only a held key is approved, and only a published one revoked")
   func approveAndRevoke() throws {
     var state = try Self.full()
@@ -285,7 +297,7 @@ import Testing
     state.keysByEndpoint[Self.a] = EndpointKeys(keys: [
       KnownKey(pin: pin(5), firstSeen: 3, lastSeen: 30)
     ])
-    let next = state.goingOn(from: older, after: RecordAge(returns: 4, version: 9))
+    let next = state.goingOn(from: older, after: RecordAge(returns: 4, version: 9), Self.endpoints)
     #expect(next.returns == 5)
     #expect(next.deniedPins == [pin(90), pin(99)])
     #expect(next.overrides == older.overrides)

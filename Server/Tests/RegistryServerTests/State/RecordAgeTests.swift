@@ -99,7 +99,7 @@ import Testing
       let read = try DocumentState(decoding: merged.encoded, file: "")
       #expect(read.denied == merged.denied && read.allowed == merged.allowed)
     }
-    #expect(own.goingOn(from: theirs, after: RecordAge()).deniedPins == scenario.denied)
+    #expect(own.goingOn(from: theirs, after: RecordAge(), []).deniedPins == scenario.denied)
     var changed = own
     let isChanged = [theirs, theirs, own].map { changed.uniteDenials(with: $0) }
     #expect(isChanged == [scenario.theirs > scenario.own, false, false])
