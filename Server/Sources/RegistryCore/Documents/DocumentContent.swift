@@ -19,7 +19,9 @@ package struct DocumentContent: Sendable, Equatable {
   ) {
     let spokenFor = Set(endpoints.flatMap(\.patterns))
     let denied = state.deniedPins
+    // A wildcard's terms would count for hosts below it that ask for others.
     let left = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
+      .map { $0.asking(beside: endpoints) }
       .sorted { $0.pattern.description < $1.pattern.description }
     let (isAnew, told) = (state.number?.epoch ?? 0 > 0, spokenFor.union(state.removed))
     let kept = left.filter {

@@ -167,6 +167,13 @@ extension DocumentState {
     let asked = inForce.first { $0.id == id } ?? formerEndpoint(id)
     let bare = [asked].compactMap(\.self).filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
+    let denied = deniedPins
+    let alone = vanishedHosts.values.filter {
+      $0.speakers.contains(id) && $0.entries(but: denied).map(\.pin) == [pin]
+    }
+    guard force || alone.isEmpty else {
+      throw .leavesWithoutPin(alone.map(\.pattern.description).sorted())
+    }
     var next = self
     let ids = [id] + keptBelow(inForce.filter { $0.id == id }, pin, beside: inForce)
     for id in ids {

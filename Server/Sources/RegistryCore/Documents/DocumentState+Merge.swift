@@ -244,6 +244,7 @@ extension DocumentState {
         keys: endpointKeys.keys + keys, held: endpointKeys.candidates, authorities: authorities)
     }
     next.document = copy.bytes
+    next.noteCopied(beside: endpoints)
     next.signed = max(signed, copy.signed)
     next.number = [number, copy.number].compactMap(\.self).max()
     return next

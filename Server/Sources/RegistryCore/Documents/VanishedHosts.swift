@@ -9,7 +9,7 @@ package struct VanishedHost: Sendable, Equatable {
   /// next has no first sight.
   package internal(set) var entries: [DocumentEntry]
   /// What clients ask for besides a key.
-  package let settings: HostSettings?
+  package internal(set) var settings: HostSettings?
   /// What a person said of that, rather than the configuration.
   let decided: HostTerms?
   /// The CAs that were known beside its keys, and when they were last seen, in Unix seconds.
@@ -24,6 +24,18 @@ package struct VanishedHost: Sendable, Equatable {
     return HostTerms(
       ca: NamedIssuers(pins: Set(settings.ca)), match: settings.match == .any ? .any : .all,
       enforcement: settings.enforces ? .on : .app)
+  }
+
+  /// It, without terms if endpoints for hosts below it ask for others.
+  func asking(beside inForce: [WatchedEndpoint]) -> VanishedHost {
+    guard settings != nil else { return self }
+    let isAtOdds = inForce.contains { endpoint in
+      !endpoint.terms.asksTheSame(as: terms)
+        && endpoint.patterns.contains { $0 != pattern && $0.isBelow([pattern]) }
+    }
+    var host = self
+    if isAtOdds { host.settings = nil }
+    return host
   }
 
   /// Its keys, but for these.
@@ -74,6 +86,18 @@ extension DocumentState {
       keysByEndpoint[$0.id]?.keys.contains { !denied.contains($0.pin) } == true
     }
     return Set(listed.flatMap(\.patterns))
+  }
+
+  /// Takes down what a copy lists and no endpoint in force speaks for, just as it lists it: a record that is older knows less of
+  /// those keys.
+  mutating func noteCopied(beside inForce: [WatchedEndpoint]) {
+    let spokenFor = Set(inForce.flatMap(\.patterns))
+    let left = DocumentEntry.listed(in: document).filter { !spokenFor.contains($0.pattern) }
+    let leaving = Leaving(of: self, Set(left.map(\.pin)))
+    for (pattern, entries) in Dictionary(grouping: left, by: \.pattern) {
+      vanishedHosts[pattern] = leaving.host(pattern, entries)
+      vanishedHosts[pattern]?.entries = entries
+    }
   }
 
   /// An endpoint that left and that nobody took out, with the hosts that vanished with it; `nil` if there is none.

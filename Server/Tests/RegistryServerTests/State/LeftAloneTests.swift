@@ -139,6 +139,64 @@ struct LeftAloneTests:
     #expect(listed("a.x.test", by: server) == [pin(1)])
   }
 
+  @Test("has all keys of a newer copy, though the store went back to before one of them")
+  func newerCopy() throws {
+    let now = Self.begin
+    let server = start([named, other, wide], at: now)
+    show(3, under: 101, at: wide, server, now)
+    for _ in 0..<3 { show(1, under: 101, at: named, server, now) }
+    show(9, under: 109, at: other, server, now)
+    let before = bench.record
+    for second in 1...3 as ClosedRange<Int64> {
+      show(5, under: 101, at: named, server, now + second)
+    }
+    server.configure([other, wide], at: now + 60)
+    server.rest(at: now + 60)
+    #expect(listed("a.x.test", by: server) == [pin(1), pin(5)])
+    bench.goBack(to: before)
+    server.restart()
+    server.rest(at: now + 61)
+    server.upkeep()
+    server.rest(at: now + 61)
+    #expect(listed("a.x.test", by: server) == [pin(1), pin(5)])
+  }
+
+  @Test("does not lose its last key with one that its endpoint retired, unless that is forced")
+  func lastKey() throws {
+    let now = Self.begin
+    let server = alone(at: now, isRestart: false)
+    for second in 61...64 as ClosedRange<Int64> {
+      show(5, under: 101, at: narrow, server, now + second)
+    }
+    var state = server.machine.state
+    let request = DocumentState.Request(who: "ada", at: now + 65, why: "")
+    #expect(throws: AdministrationError.leavesWithoutPin(["a.x.test"])) {
+      try state.revoke(pin(1), at: narrow.id, configured: [narrow], force: false, request)
+    }
+    _ = try state.revoke(pin(1), at: narrow.id, configured: [narrow], force: true, request)
+  }
+
+  @Test("by a wildcard asks nothing of hosts below it that ask for something else")
+  func wildcardTerms() {
+    let now = Self.begin
+    var asking = wide
+    asking.terms = HostTerms(ca: NamedIssuers(pins: [pin(101)]))
+    let server = start([asking, other], at: now)
+    show(3, under: 101, at: asking, server, now)
+    show(9, under: 109, at: other, server, now)
+    server.configure([other], at: now + 60)
+    server.rest(at: now + 60)
+    func asked(beside endpoints: [WatchedEndpoint]) -> [String] {
+      server.configure(endpoints, at: now + 61)
+      server.rest(at: now + 61)
+      var state = server.machine.state
+      state.number = .init(epoch: 1, version: 1)
+      return DocumentContent(state, endpoints: endpoints).hosts.map { "\($0.pattern)" }
+    }
+    #expect(asked(beside: [other]) == ["*.x.test"])
+    #expect(asked(beside: [other, named]).isEmpty)
+  }
+
   @Test("that is added at another place has no first sight")
   func added() {
     let now = Self.begin
