@@ -23,9 +23,9 @@ package struct DocumentContent: Sendable, Equatable {
     let left = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
       .map { $0.asking(beside: endpoints) }
       .sorted { $0.pattern.description < $1.pattern.description }
-    let (isAnew, told) = (state.number?.epoch ?? 0 > 0, spokenFor.union(state.removed))
+    let (hasLaterKeys, told) = (state.number?.epoch ?? 0 > 0, spokenFor.union(state.removed))
     let kept = left.filter {
-      !spokenFor.contains($0.pattern) && (isAnew || $0.pattern.isBelow(told))
+      !spokenFor.contains($0.pattern) && (hasLaterKeys || $0.pattern.isBelow(told))
     }
     entries = DocumentEntry.entries(
       of: endpoints, state: state, keeping: kept.flatMap { $0.entries(but: denied) })

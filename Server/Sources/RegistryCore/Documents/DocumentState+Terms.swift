@@ -86,7 +86,10 @@ extension DocumentState {
     let isAsked = meant.contains { !$0.terms.ca.pins.isEmpty }
     guard isAsked || !vanishedHosts.isEmpty else { return nil }
     let spokenFor = Set(inForce.flatMap(\.patterns))
-    let left = vanished(beside: inForce).values.filter { !spokenFor.contains($0.pattern) }
+    let denied = deniedPins
+    let left = vanished(beside: inForce).values.filter {
+      !spokenFor.contains($0.pattern) && !$0.entries(but: denied).isEmpty
+    }
     for host in left.sorted(by: { $0.pattern.description < $1.pattern.description }) {
       let other = meant.first {
         !($0.terms.ca.pins.isEmpty && host.terms.ca.pins.isEmpty)
