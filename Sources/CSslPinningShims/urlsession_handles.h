@@ -28,6 +28,7 @@ struct pp_handle {
   size_t head_bytes;
   int head_lines;
   int cookies;
+  bool is_cookie; // the last line sets some
   struct pp_handle *next;
 };
 

@@ -50,12 +50,22 @@ static bool is_no_length(const char *line, size_t length) {
   return !is_number || at + digits < length || digits > MOST_DIGITS;
 }
 
-// How many cookies Foundation may find in a line, or in one that goes on in it.
-static int cookies_in(const char *line, size_t length) {
+// How many cookies Foundation may find in a line, or in one that goes on in it: another one may follow a comma, which is also in
+// dates and in values.
+static int cookies_in(struct pp_handle *h, const char *line, size_t length) {
   bool goes_on = length > 0 && (line[0] == ' ' || line[0] == '\t');
-  if (!goes_on && (length < 11 || !curl_strnequal(line, "Set-Cookie:", 11))) return 0;
+  if (!goes_on) h->is_cookie = length >= 11 && curl_strnequal(line, "Set-Cookie:", 11);
+  if (!h->is_cookie) return 0;
   int count = 1;
-  for (size_t i = 0; i < length; i++) count += line[i] == ',';
+  for (size_t i = 0; i < length; i++) {
+    if (line[i] != ',') continue;
+    size_t name = i + 1;
+    while (name < length && (line[name] == ' ' || line[name] == '\t')) name++;
+    size_t end = name;
+    while (end < length && !strchr("=,; \t\r\n", line[end])) end++;
+    while (end < length && (line[end] == ' ' || line[end] == '\t')) end++;
+    count += end > name && end < length && line[end] == '=';
+  }
   return count;
 }
 
@@ -71,7 +81,7 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   }
   h->head_bytes += length;
   if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD) return 0;
-  h->cookies += cookies_in(line, length);
+  h->cookies += cookies_in(h, line, length);
   if (h->cookies > MOST_COOKIES || is_no_length(line, length)) return 0;
   h->hides = h->has_crossed && is_challenge(h, line, length, status);
   return h->hides ? length : h->header_function(line, size, count, h->listener);
@@ -85,7 +95,7 @@ static bool hear(struct pp_handle *h, curl_write_callback function, void *listen
 bool pp_heads_listen(struct pp_handle *h) {
   if (!h || !h->listener || !h->header_function) return false;
   h->head = PP_HEAD_NONE;
-  h->hides = h->asks_again = false;
+  h->hides = h->asks_again = h->is_cookie = false;
   h->trailers = h->head_bytes = 0;
   h->head_lines = h->cookies = 0;
   h->is_heard = true;

@@ -98,7 +98,9 @@ public struct StoredState: Sendable {
     let version = version(of: bytes)
     if let own, let version, version < own { return false }
     switch reason {
-    case .clientTooOld, .tooLarge, .invalidKeySet(_, .unknownCritical): return true
+    case .clientTooOld, .invalidKeySet(_, .unknownCritical): return true
+    // Of one that says no version, or one that is in this state already, nothing is lost.
+    case .tooLarge: return version.map { known in own.map { known > $0 } ?? true } ?? false
     case .noFormat1Key, .statementRequired: return version != nil
     case .unreadableState:
       let limits = JSONLimits(maximumBytes: JSONLimits.greatestBytes)

@@ -72,6 +72,11 @@ struct HeadTests {
     #expect(try await end([list(50, ",")]) == "ok")
     #expect(try await end((0..<51).map { "Set-Cookie: a\($0)=b" }) != "ok")
     #expect(try await end([list(51, ",")]) != "ok")
+    let dates = (0..<50).map { "Set-Cookie: a\($0)=b; Expires=Thu, 01 Jan 2037 00:00:00 GMT" }
+    #expect(try await end(dates) == "ok")
+    let value = (0..<60).map { "\"a\($0)\":0" }.joined(separator: ",")
+    #expect(try await end(["Set-Cookie: prefs={" + value]) == "ok")
+    #expect(try await end([list(40, ","), "\tx=y," + list(20, " , ").dropFirst(12)]) != "ok")
     #expect(try await end(["X-A: " + String(repeating: ",", count: 300)]) == "ok")
   }
 

@@ -173,6 +173,15 @@ extension ProbeResult {
 public protocol EndpointProber: Sendable {
   /// Probes once from every vantage point at every address, within the configured time.
   func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult
+  /// The same for one of several that decide about the endpoint, each by its own probes: documents may share it.
+  func probe(_ endpoint: WatchedEndpoint, for target: String) async -> ProbeResult
+}
+
+extension EndpointProber {
+  /// As for anybody.
+  public func probe(_ endpoint: WatchedEndpoint, for target: String) async -> ProbeResult {
+    await probe(endpoint)
+  }
 }
 
 /// Why a probe showed no trustworthy key; the metrics' label `cause`.

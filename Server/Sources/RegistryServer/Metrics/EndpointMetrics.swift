@@ -373,8 +373,12 @@ struct MeasuredProber: ResolvingProber {
   let base: any EndpointProber
 
   func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult {
+    await probe(endpoint, for: endpoint.id)
+  }
+
+  func probe(_ endpoint: WatchedEndpoint, for target: String) async -> ProbeResult {
     let begun = MonotonicReading.now()
-    var probe = await base.probe(endpoint)
+    var probe = await base.probe(endpoint, for: target)
     probe.duration = MonotonicReading.now() - begun
     return probe
   }

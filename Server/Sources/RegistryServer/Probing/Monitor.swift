@@ -123,7 +123,7 @@ package final class Monitor: Sendable {
     }
     guard !isWatched else { return }
     for _ in 0...settings.quickRepeats {
-      let probe = await observer.probe(target.endpoint)
+      let probe = await observer.probe(target.endpoint, for: target.id)
       guard !Task.isCancelled, await target.decision.enter(probe) == .soon,
         (try? await clock.sleep(milliseconds: settings.confirmationInterval)) != nil
       else { return }
@@ -199,7 +199,7 @@ package final class Monitor: Sendable {
     while let (turn, target) = next, !Task.isCancelled {
       let start = clock.uptime()
       state.withLock { $0.asking[turn.number] = start }
-      let probe = await observer.probe(target.endpoint)
+      let probe = await observer.probe(target.endpoint, for: target.id)
       state.withLock { $0.asking[turn.number] = nil }
       guard !Task.isCancelled else { return }
       if isWatched(turn) { finish(turn, await target.decision.enter(probe)) }

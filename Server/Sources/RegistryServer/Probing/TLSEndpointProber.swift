@@ -22,8 +22,8 @@ import TLSTools
 /// - Every place is asked for the kinds of key of `tls.key_types` as well. A refused handshake means that it has no such
 ///   key, or no longer. Silence means nothing: neither where one was proved, nor at another place, which may have one and
 ///   cannot be heard. If no place has proved the kind since this server began, silence is not even told.
-/// - If addresses of a name showed different keys when it was last probed, a vantage point is asked for two of them, too, those
-///   whose keys it was asked for least: what it sees at another server of a fleet is then no evidence against a server's key.
+/// - If addresses of a name showed different keys when it was last probed, a vantage point is asked for two of them, too, in
+///   turn and new keys first: what it sees at another server of a fleet is then no evidence against a server's key.
 ///   Not for more: whoever gives this server many addresses must not have the points refuse what they are asked (429), which
 ///   would be silence.
 /// - A vantage point that was silent is given a second at most for the next minute, so that what the others
@@ -44,7 +44,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let silent = Locked(SilentRoutes())
   /// The keys that an endpoint showed from here when its name was last looked up.
   private let shown = Locked<[String: Set<SPKIPin>]>([:])
-  /// The addresses of an endpoint if they showed different keys from here.
+  /// The addresses of an endpoint if they showed different keys from here, by who decides about it.
   private let fleets = Locked<[String: Fleet]>([:])
   private let keyTypes: [CertificateKeyKind]
   /// Where an endpoint has proved a key of a kind that it was asked for.
@@ -91,6 +91,10 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   }
 
   public func probe(_ endpoint: WatchedEndpoint) async -> ProbeResult {
+    await probe(endpoint, for: endpoint.id)
+  }
+
+  public func probe(_ endpoint: WatchedEndpoint, for target: String) async -> ProbeResult {
     let begun = MonotonicReading.milliseconds()
     let hurried = silent.withLock { $0.routes(to: endpoint.id, of: routes.indices, at: begun) }
     let addresses = endpoint.address.map {
@@ -98,12 +102,12 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     }
     let surveyed = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
-      addressesThere: fleets.withLock { $0[endpoint.id]?.ask() ?? [] }, asking: keyTypes,
+      addressesThere: fleets.withLock { $0[target]?.ask() ?? [] }, asking: keyTypes,
       hurried: hurried,
       limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
     let (findings, untold) = heed(surveyed, at: endpoint)
-    let known = note(findings, at: endpoint)
+    let known = note(findings, at: endpoint, for: target)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     silent.withLock { silent in
       for finding in findings where finding.route != 0 && finding.keyType == nil {
@@ -221,7 +225,9 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   /// Keeps what a probe with an answer of the resolver showed.
   ///
   /// - Returns: the keys that were shown by such looks up to now.
-  private func note(_ findings: [ProbeFinding], at endpoint: WatchedEndpoint) -> Set<SPKIPin> {
+  private func note(
+    _ findings: [ProbeFinding], at endpoint: WatchedEndpoint, for target: String
+  ) -> Set<SPKIPin> {
     let here = findings.filter { $0.route == 0 && !$0.isRemembered }
     let fresh = here.flatMap(\.leafPins)
     if here.contains(where: { $0.keyType == nil && !$0.leafPins.isEmpty }) {
@@ -230,7 +236,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         guard let address = finding.address, let pin = finding.leafPins.first else { continue }
         places[address, default: []].insert(pin)
       }
-      fleets.withLock { $0[endpoint.id] = Fleet(places, after: $0[endpoint.id]) }
+      fleets.withLock { $0[target] = Fleet(places, after: $0[target]) }
     }
     return shown.withLock { shown in
       if !fresh.isEmpty { shown[endpoint.id] = Set(fresh) }
