@@ -55,15 +55,14 @@ extension DocumentState {
   /// new or was not seen later, or a person's word that holds for it.
   private func mayInherit(_ inForce: [WatchedEndpoint]) -> Bool {
     let ids = Set(inForce.map(\.id))
-    let vanished = vanishedHosts.filter { !$0.value.entries.isEmpty }
-    if !vanished.isEmpty,
-      inForce.contains(where: {
-        $0.patterns.contains { pattern in
-          pattern.covering.contains { vanished[$0] != nil }
-        }
-      })
-    {
-      return true
+    let vanished = Set(vanishedHosts.values.filter { !$0.entries.isEmpty }.map(\.pattern))
+    if !vanished.isEmpty {
+      let patterns = Set(inForce.flatMap(\.patterns))
+      if patterns.contains(where: { $0.isBelow(vanished) })
+        || vanished.contains(where: { $0.isBelow(patterns) })
+      {
+        return true
+      }
     }
     if overrides.contains(where: {
       ($1.hasApprovalToPassOn || $1.terms != nil) && !ids.contains($0)

@@ -76,8 +76,8 @@ extension HostTerms {
 }
 
 extension DocumentState {
-  /// Two endpoints as in ``HostTerms/conflict(among:with:)``, or one and a host that vanished and that it matches: whose
-  /// servers clients would refuse for want of CAs that nobody asked of them.
+  /// Two endpoints as in ``HostTerms/conflict(among:with:)``, or one and a host that vanished, where one matches the other's
+  /// hosts: whose servers clients would refuse for want of CAs that nobody asked of them, at once or with the next key set.
   package func conflict(
     among inForce: [WatchedEndpoint], with id: String? = nil
   ) -> (one: String, other: String)? {
@@ -93,7 +93,9 @@ extension DocumentState {
     for host in left.sorted(by: { $0.pattern.description < $1.pattern.description }) {
       let other = meant.first {
         !($0.terms.ca.pins.isEmpty && host.terms.ca.pins.isEmpty)
-          && !$0.terms.asksTheSame(as: host.terms) && host.pattern.isBelow(Set($0.patterns))
+          && !$0.terms.asksTheSame(as: host.terms)
+          && (host.pattern.isBelow(Set($0.patterns))
+            || $0.patterns.contains { $0.isBelow([host.pattern]) })
       }
       if let other { return (other.id, "\(host.pattern)") }
     }

@@ -46,6 +46,9 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let shown = Locked<[String: Set<SPKIPin>]>([:])
   /// The addresses of an endpoint if they showed different keys from here, by who decides about it.
   private let fleets = Locked<[String: Fleet]>([:])
+  /// Until when no point is asked for addresses of an endpoint, since one had too many questions: whoever stands before this
+  /// server could keep them busy otherwise, with two addresses and new keys. By the endpoints' ids, in milliseconds of uptime.
+  private let crowded = Locked<[String: Int64]>([:])
   private let keyTypes: [CertificateKeyKind]
   /// Where an endpoint has proved a key of a kind that it was asked for.
   private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
@@ -102,10 +105,13 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     }
     let surveyed = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
-      addressesThere: fleets.withLock { $0[target]?.ask() ?? [] }, asking: keyTypes,
+      addressesThere: placesToAsk(of: endpoint, for: target, at: begun), asking: keyTypes,
       hurried: hurried,
       limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
+    if surveyed.contains(where: \.isRefusedAsTooMany) {
+      crowded.withLock { $0[endpoint.id] = begun + 60_000 }
+    }
     let (findings, untold) = heed(surveyed, at: endpoint)
     let known = note(findings, at: endpoint, for: target)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
@@ -134,6 +140,14 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
       })
     result.untold = untold
     return result
+  }
+
+  /// The addresses to ask points for.
+  private func placesToAsk(
+    of endpoint: WatchedEndpoint, for target: String, at now: Int64
+  ) -> [Endpoint] {
+    guard crowded.withLock({ $0[endpoint.id] ?? .min }) < now else { return [] }
+    return fleets.withLock { $0[target]?.ask() ?? [] }
   }
 
   private static let unconfirmed =
@@ -246,6 +260,11 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
 }
 
 extension ProbeFinding {
+  /// Whether a point had too many questions to take this one.
+  fileprivate var isRefusedAsTooMany: Bool {
+    if case .failure(.proxy(.refused(status: 429))) = outcome { true } else { false }
+  }
+
   /// The key that was proved, if one was.
   fileprivate var leafPins: [SPKIPin] {
     guard case .success(.trusted(let path)) = outcome, let leaf = path.first else { return [] }

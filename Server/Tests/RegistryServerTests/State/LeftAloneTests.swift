@@ -195,6 +195,9 @@ struct LeftAloneTests:
     }
     #expect(asked(beside: [other]) == ["*.x.test"])
     #expect(asked(beside: [other, named]).isEmpty)
+    #expect(
+      server.machine.state.conflict(among: [other, named]).map { "\($0.one) \($0.other)" }
+        == "\(named.id) *.x.test")
   }
 
   @Test("that is added at another place has no first sight")
@@ -230,6 +233,20 @@ struct LeftAloneTests:
     }
     #expect(listed("m.test", by: server) == [pin(1)])
     #expect(listed("a.x.test", by: server) == [pin(1)])
+  }
+
+  @Test("below a wildcard that is added lends that its CAs: no other CA's is a first sight")
+  func wildcardAdded() {
+    let now = Self.begin
+    let server = alone(at: now, isRestart: false)
+    let request = DocumentState.Request(who: "ada", at: now + 61, why: "")
+    perform(server, at: now + 61) { [wide] state, configured throws(AdministrationError) in
+      try state.add(wide, configured: configured, request)
+    }
+    for second in 62...66 as ClosedRange<Int64> {
+      show(7, under: 107, at: wide, server, now + second)
+    }
+    #expect(listed("*.x.test", by: server).isEmpty)
   }
 
   @Test("keeps the terms that a person set, also if its endpoint has another key by then")
