@@ -284,9 +284,7 @@ private struct Heirs {
 
   /// Whether an endpoint spoke for hosts that another one speaks for: all keys that it had are listed for one of them.
   func spoke(_ id: String, for endpoint: WatchedEndpoint) -> Bool {
-    let all = Set((stored[id] ?? former[id])?.keys.map(\.pin) ?? [])
-    let left = all.subtracting(denied)
-    let pins = left.isEmpty ? all : left
+    let pins = Set((stored[id] ?? former[id])?.keys.map(\.pin) ?? []).subtracting(denied)
     guard !pins.isEmpty else { return false }
     return endpoint.patterns.contains { pins.isSubset(of: listed.pins(for: $0)) }
   }
