@@ -20,8 +20,8 @@ package struct DocumentContent: Sendable, Equatable {
     let spokenFor = Set(endpoints.flatMap(\.patterns))
     let denied = state.deniedPins
     // A wildcard's terms would count for hosts below it that ask for others.
-    let left = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
-      .map { $0.asking(beside: endpoints) }
+    let gone = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
+    let left = gone.map { $0.asking(beside: endpoints, gone) }
       .sorted { $0.pattern.description < $1.pattern.description }
     let (hasLaterKeys, told) = (state.number?.epoch ?? 0 > 0, spokenFor.union(state.removed))
     let kept = left.filter {

@@ -167,9 +167,9 @@ extension DocumentState {
     let asked = inForce.first { $0.id == id } ?? formerEndpoint(id)
     let bare = [asked].compactMap(\.self).filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
-    let denied = deniedPins
-    let alone = vanishedHosts.values.filter {
-      $0.speakers.contains(id) && $0.entries(but: denied).map(\.pin) == [pin]
+    let (denied, patterns) = (deniedPins, Set(inForce.filter { $0.id == id }.flatMap(\.patterns)))
+    let alone = vanished(from: [id], patterns).filter {
+      $0.entries(but: denied).map(\.pin) == [pin]
     }
     guard force || alone.isEmpty else {
       throw .leavesWithoutPin(alone.map(\.pattern.description).sorted())
@@ -182,8 +182,7 @@ extension DocumentState {
       let isLeft = !inForce.contains { $0.id == id }
       if isLeft, next.keysByEndpoint[id]?.keys.isEmpty == true { next.keysByEndpoint[id] = nil }
     }
-    let patterns = inForce.filter { $0.id == id }.flatMap(\.patterns)
-    next.withdraw(pin, from: Set(ids), Set(patterns))
+    next.withdraw(pin, from: Set(ids), patterns)
     guard next.hasEntries(of: inForce) else { throw .wouldBeEmpty }
     self = next
     return ids.map { request.entry("key_revoked", $0, pin) }

@@ -37,7 +37,7 @@ extension DocumentState {
     for endpoint in inForce { overrides[endpoint.id]?.isApprovalPassedOn = false }
     listed.follow(document)
     let vanished = vanished(beside: inForce)
-    let kept = listed.adding(vanished.values.flatMap(\.entries))
+    let kept = listed.adding(vanished)
     if let stored { forgetUnlisted(inForce, kept, stored) }
     let heirs = Heirs(of: self, inForce, kept, stored ?? [:], vanished)
     let takings = heirs.lost.map { ($0, heirs.holders(of: $0)) }

@@ -81,25 +81,29 @@ extension DocumentState {
   package func conflict(
     among inForce: [WatchedEndpoint], with id: String? = nil
   ) -> (one: String, other: String)? {
-    if let pair = HostTerms.conflict(among: inForce, with: id) { return pair }
+    HostTerms.conflict(among: inForce, with: id)
+      ?? vanishedConflicts(among: inForce, with: id).first
+  }
+
+  /// All of those with hosts that vanished.
+  package func vanishedConflicts(
+    among inForce: [WatchedEndpoint], with id: String? = nil
+  ) -> [(one: String, other: String)] {
     let meant = inForce.filter { id == nil || $0.id == id }
     let isAsked = meant.contains { !$0.terms.ca.pins.isEmpty }
-    guard isAsked || !vanishedHosts.isEmpty else { return nil }
-    let spokenFor = Set(inForce.flatMap(\.patterns))
-    let denied = deniedPins
+    guard isAsked || !vanishedHosts.isEmpty else { return [] }
+    let (denied, spokenFor) = (deniedPins, Set(inForce.flatMap(\.patterns)))
     let left = vanished(beside: inForce).values.filter {
       !spokenFor.contains($0.pattern) && !$0.entries(but: denied).isEmpty
     }
-    for host in left.sorted(by: { $0.pattern.description < $1.pattern.description }) {
-      let other = meant.first {
+    return left.sorted { $0.pattern.description < $1.pattern.description }.flatMap { host in
+      meant.filter {
         !($0.terms.ca.pins.isEmpty && host.terms.ca.pins.isEmpty)
           && !$0.terms.asksTheSame(as: host.terms)
           && (host.pattern.isBelow(Set($0.patterns))
             || $0.patterns.contains { $0.isBelow([host.pattern]) })
-      }
-      if let other { return (other.id, "\(host.pattern)") }
+      }.map { (one: $0.id, other: "\(host.pattern)") }
     }
-    return nil
   }
 
   /// Has clients ask for other terms.

@@ -19,12 +19,14 @@ struct ListedKeys: Sendable {
     }
   }
 
-  /// With these, where nothing is listed by their patterns.
-  func adding(_ entries: [DocumentEntry]) -> ListedKeys {
+  /// With these, where nothing is listed by their patterns. What wildcards list is nothing to one whose last key was revoked.
+  func adding(_ hosts: [HostPattern: VanishedHost]) -> ListedKeys {
     var more = self
-    for entry in entries where pins[entry.pattern] == nil {
-      more.insert(entry.pin, [entry.pattern])
-      more.patterns[entry.fqdn.description, default: []].insert(entry.pattern)
+    for (pattern, host) in hosts where pins[pattern] == nil {
+      more.pins[pattern] = Set(host.entries.map(\.pin))
+      for entry in host.entries {
+        more.patterns[entry.fqdn.description, default: []].insert(pattern)
+      }
     }
     return more
   }

@@ -26,13 +26,15 @@ package struct VanishedHost: Sendable, Equatable {
       enforcement: settings.enforces ? .on : .app)
   }
 
-  /// It, without terms if endpoints for hosts below it ask for others.
-  func asking(beside inForce: [WatchedEndpoint]) -> VanishedHost {
+  /// It, without terms if endpoints for hosts below it, or hosts that vanished there, ask for others.
+  func asking(beside inForce: [WatchedEndpoint], _ others: some Sequence<VanishedHost>)
+    -> VanishedHost
+  {
     guard settings != nil else { return self }
-    let isAtOdds = inForce.contains { endpoint in
-      !endpoint.terms.asksTheSame(as: terms)
-        && endpoint.patterns.contains { $0 != pattern && $0.isBelow([pattern]) }
-    }
+    func isBelow(_ other: HostPattern) -> Bool { other != pattern && other.isBelow([pattern]) }
+    let isAtOdds =
+      inForce.contains { !$0.terms.asksTheSame(as: terms) && $0.patterns.contains(where: isBelow) }
+      || others.contains { !$0.terms.asksTheSame(as: terms) && isBelow($0.pattern) }
     var host = self
     if isAtOdds { host.settings = nil }
     return host
@@ -95,8 +97,11 @@ extension DocumentState {
     let left = DocumentEntry.listed(in: document).filter { !spokenFor.contains($0.pattern) }
     let leaving = Leaving(of: self, Set(left.map(\.pin)))
     for (pattern, entries) in Dictionary(grouping: left, by: \.pattern) {
-      vanishedHosts[pattern] = leaving.host(pattern, entries)
+      // Who spoke for it, and its CAs, the record knows better.
+      let copied = leaving.host(pattern, entries)
+      vanishedHosts[pattern] = vanishedHosts[pattern] ?? copied
       vanishedHosts[pattern]?.entries = entries
+      vanishedHosts[pattern]?.settings = copied.settings
     }
   }
 
@@ -121,15 +126,19 @@ extension DocumentState {
     }
   }
 
-  /// Takes a key off hosts that vanished from these endpoints, and off those below or above what they speak for: a key set of
-  /// later would list it again.
-  mutating func withdraw(_ pin: SPKIPin, from ids: Set<String>, _ patterns: Set<HostPattern>) {
+  /// The hosts that vanished from these endpoints, and those below or above what they speak for.
+  func vanished(from ids: Set<String>, _ patterns: Set<HostPattern>) -> [VanishedHost] {
     let above = Set(patterns.flatMap(\.covering))
-    for (pattern, host) in vanishedHosts
-    where !ids.isDisjoint(with: host.speakers) || above.contains(pattern)
-      || pattern.covering.contains(where: patterns.contains)
-    {
-      vanishedHosts[pattern]?.entries.removeAll { $0.pin == pin }
+    return vanishedHosts.values.filter { host in
+      !ids.isDisjoint(with: host.speakers) || above.contains(host.pattern)
+        || host.pattern.covering.contains(where: patterns.contains)
+    }
+  }
+
+  /// Takes a key off such hosts: a key set of later would list it again.
+  mutating func withdraw(_ pin: SPKIPin, from ids: Set<String>, _ patterns: Set<HostPattern>) {
+    for host in vanished(from: ids, patterns) {
+      vanishedHosts[host.pattern]?.entries.removeAll { $0.pin == pin }
     }
     // Until the next is signed, the document lists them: that is not what is left of hosts whose last key this is.
     for pattern in patterns where vanishedHosts[pattern] == nil {

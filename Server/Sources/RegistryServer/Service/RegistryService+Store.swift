@@ -199,9 +199,11 @@ extension RegistryService {
       else { continue }
       let state = await coordinator.state
       // One that is in force already keeps nobody from other edits.
-      if state.conflict(among: state.endpoints(configured: old.endpoints)) == nil,
-        let pair = state.conflict(among: state.endpoints(configured: new.endpoints))
-      {
+      let known = state.vanishedConflicts(among: state.endpoints(configured: old.endpoints))
+      let pair = state.vanishedConflicts(among: state.endpoints(configured: new.endpoints)).first {
+        pair in !known.contains { $0 == pair }
+      }
+      if let pair {
         throw .terms(DifferingTerms.message(pair, new.file))
       }
     }
@@ -260,9 +262,10 @@ enum DifferingTerms {
         "\(endpoint.id) in \(document.file) does not go by ca, match and enforce of the configuration: an"
           + " administrator set \(own); hint: change that by ssl-pinning admin terms")
     }
-    if let pair = state.conflict(among: inForce) {
-      messages.append(message(pair, document.file))
-    }
+    let pairs =
+      [HostTerms.conflict(among: inForce)].compactMap(\.self)
+      + state.vanishedConflicts(among: inForce)
+    messages += pairs.map { message($0, document.file) }
     return messages
   }
 

@@ -159,6 +159,26 @@ struct LeftAloneTests:
     server.upkeep()
     server.rest(at: now + 61)
     #expect(listed("a.x.test", by: server) == [pin(1), pin(5)])
+    #expect(server.machine.state.formerEndpoint(named.id)?.patterns.count == 1)
+  }
+
+  @Test("whose last key was revoked has none of a wildcard that left above it")
+  func ghost() {
+    let now = Self.begin
+    let server = start([named, other, wide], at: now)
+    show(3, under: 101, at: wide, server, now)
+    for _ in 0..<3 { show(1, under: 101, at: named, server, now) }
+    show(9, under: 109, at: other, server, now)
+    server.configure([named, other], at: now + 60)
+    server.rest(at: now + 60)
+    let request = DocumentState.Request(who: "ada", at: now + 61, why: "leaked")
+    perform(server, at: now + 61) { [id = named.id] state, configured throws(AdministrationError) in
+      try state.revoke(pin(1), at: id, configured: configured, force: true, request)
+    }
+    server.configureAgain(at: now + 62)
+    server.upkeep()
+    server.rest(at: now + 62)
+    #expect(listed("a.x.test", by: server).isEmpty)
   }
 
   @Test("does not lose its last key with one that its endpoint retired, unless that is forced")
@@ -195,9 +215,12 @@ struct LeftAloneTests:
     }
     #expect(asked(beside: [other]) == ["*.x.test"])
     #expect(asked(beside: [other, named]).isEmpty)
+    show(1, under: 101, at: named, server, now + 62)
     #expect(
       server.machine.state.conflict(among: [other, named]).map { "\($0.one) \($0.other)" }
         == "\(named.id) *.x.test")
+    // Also once the host below has vanished, too.
+    #expect(asked(beside: [other]).isEmpty)
   }
 
   @Test("that is added at another place has no first sight")

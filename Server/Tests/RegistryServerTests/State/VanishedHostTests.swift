@@ -182,8 +182,11 @@ import Testing
       pin(1), at: named.id, configured: [wide, other], force: true, request)
     #expect(own.map(\.endpoint) == [named.id])
     state = server.machine.state
+    #expect(throws: AdministrationError.leavesWithoutPin(["a.x.test"])) {
+      try state.revoke(pin(1), at: wide.id, configured: [wide, other], force: false, request)
+    }
     let both = try state.revoke(
-      pin(1), at: wide.id, configured: [wide, other], force: false, request)
+      pin(1), at: wide.id, configured: [wide, other], force: true, request)
     #expect(both.map(\.endpoint) == [wide.id, named.id])
     let entries = DocumentContent(state, endpoints: [wide, other]).entries
     #expect(!entries.contains { $0.pin == pin(1) })
