@@ -116,13 +116,15 @@ extension DocumentState {
   }
 
   /// Takes a key that an endpoint's probes withdrew off the hosts that it left alone, unless another one that spoke for them has
-  /// it still.
+  /// it still. Not the last one: clients would have none, as no endpoint loses its last key by probes.
   mutating func withdraw(_ pin: SPKIPin, seenAt id: String) {
     for (pattern, host) in vanishedHosts where host.speakers.contains(id) {
       let isKnown = host.speakers.contains {
         keysByEndpoint[$0]?.keys.contains { $0.pin == pin } == true
       }
-      if !isKnown { vanishedHosts[pattern]?.entries.removeAll { $0.pin == pin } }
+      if !isKnown, host.entries.contains(where: { $0.pin != pin }) {
+        vanishedHosts[pattern]?.entries.removeAll { $0.pin == pin }
+      }
     }
   }
 
