@@ -254,8 +254,8 @@ struct LastDocument {
 /// before.
 ///
 /// The first statement of an epoch lists them once more: clients let go at once of what no statement of
-/// the epoch vouches for, and a slip in a file must lock nobody out on the day on which keys change. With
-/// the second statement they have vanished, and keep their pins as usual.
+/// the epoch vouches for, and a slip in a file must lock nobody out on the day on which keys change. Later
+/// statements list them as ``RegistryCore/DocumentContent`` says.
 struct CarriedHosts {
   /// Entries for the payload, without keys that are denied now.
   private(set) var entries: [JSONValue] = []

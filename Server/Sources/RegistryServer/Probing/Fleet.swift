@@ -8,8 +8,8 @@ import TLSTools
 /// - All others are for the address that was not asked for longest: a key that is listed must not be taken for gone because
 ///   others are asked for.
 struct Fleet {
-  /// How many addresses a vantage point is asked for at once: with one that it takes itself, and another question for each
-  /// kind of key, that stays below what it allows when probes are two seconds apart.
+  /// How many addresses a vantage point is asked for at once. With the one that it takes itself, and two kinds of key, that is
+  /// six questions a probe: a dozen documents of one host may ask so every four seconds before a point refuses (429).
   private static let most = 2
   /// How many questions a new key has.
   private static let first = 3
