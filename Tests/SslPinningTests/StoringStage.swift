@@ -79,15 +79,14 @@ struct StoringStage {
     try Data(change(try String(contentsOf: url, encoding: .utf8)).utf8).write(to: url)
   }
 
-  /// Puts a directory in the place of the stored state, until what is returned is called.
+  /// Puts a link to itself in the place of the stored state, which opens for nobody, until what is
+  /// returned is called.
   func makeUnreadable() throws -> () throws -> Void {
     let (place, aside) = (try file(".json"), directory.path("aside"))
     try FileManager.default.moveItem(atPath: place, toPath: aside)
-    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
-    return {
-      try FileManager.default.removeItem(atPath: place)
-      try FileManager.default.moveItem(atPath: aside, toPath: place)
-    }
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: place)
+    // In one step: a client that looked between two would find no state, and store its own.
+    return { #expect(rename(aside, place) == 0) }
   }
 
   /// Puts a directory where new states are written before they take the old one's place.
