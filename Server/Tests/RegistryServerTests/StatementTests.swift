@@ -18,8 +18,10 @@ import Testing
 
   init() throws { directory = try makeKeyDirectory() }
 
-  private func content() -> DocumentContent {
+  private func content(after document: [UInt8] = [], removed: [HostPattern] = []) -> DocumentContent
+  {
     var state = DocumentState()
+    (state.document, state.removed) = (document, removed)
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("www.example.com"))
     state.keysByEndpoint[endpoint.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(1), firstSeen: Self.now, lastSeen: Self.now)])
@@ -149,8 +151,8 @@ import Testing
         ])
       var state = DocumentState()
       (state.document, state.number) = (try last.bytes(format1Key: key, onlineKeys: []), number)
-      var content = content()
-      content.removed = [try HostPattern("removed.example.com")]
+      let content = content(
+        after: state.document, removed: [try HostPattern("removed.example.com")])
       let first = try #require(
         try signer().sign(content, file: Self.file, after: state, at: Self.now))
       let client = try TrustedRegistry(

@@ -9,8 +9,7 @@ package struct DocumentContent: Sendable, Equatable {
   package var mirrors: [RegistryMirror] = []
   /// What the statement says of hosts besides their keys.
   package var hosts: [HostSettings] = []
-  /// What it does not say: the first statement under a new key set has these, too. In the order of their names, and also
-  /// those of which all keys are denied.
+  /// What it does not say of hosts that vanished. In the order of their names, and also those of which all keys are denied.
   package var vanished: [VanishedHost] = []
 
   /// What a state amounts to.
@@ -37,6 +36,20 @@ package struct DocumentContent: Sendable, Equatable {
       + kept.filter { listed.contains($0.pattern) }.compactMap(\.settings)
     vanished = left.filter { !listed.contains($0.pattern) }
     self.mirrors = mirrors
+  }
+
+  /// What the first statement under a new key set says besides: clients let go at once of hosts that no statement of that set
+  /// vouches for, and a slip in a file must lock nobody out on the day on which keys change. Hosts whose keys are all denied are
+  /// listed without any, so that they are refused and not unlisted.
+  package var carried: (entries: [DocumentEntry], hosts: [HostSettings]) {
+    let denied = Set(denied)
+    return vanished.reduce(into: ([], [])) { carried, host in
+      let usable = host.entries(but: denied)
+      carried.entries += usable
+      if let told = usable.isEmpty ? HostSettings(host.pattern) : host.settings {
+        carried.hosts.append(told)
+      }
+    }
   }
 
   /// Whether a document says just this.

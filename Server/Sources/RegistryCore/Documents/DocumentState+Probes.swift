@@ -172,13 +172,25 @@ extension DocumentState {
 
   /// With an alert for each endpoint that has keys and is neither in force nor taken out. It follows from
   /// the configuration, so it is never stored.
-  package func markingWhoLeft(_ inForce: Set<String>) -> DocumentState {
+  package func markingWhoLeft(_ endpoints: [WatchedEndpoint]) -> DocumentState {
     var marked = self
+    let inForce = Set(endpoints.map(\.id))
+    let silenced = vanishedHosts.values.filter {
+      $0.settings != nil && $0.asking(beside: endpoints, vanishedHosts.values).settings == nil
+    }
+    func odds(_ isMeant: (VanishedHost) -> Bool) -> String {
+      let names = silenced.filter(isMeant).map(\.pattern.description).sorted()
+      guard !names.isEmpty else { return "" }
+      return
+        "; hosts below \(names.joined(separator: ", ")) ask for another ca or match: under a later key set clients"
+        + " no longer go by what it asked for"
+    }
     for (id, endpointKeys) in keysByEndpoint where !inForce.contains(id) && tombstones[id] == nil {
       guard let last = endpointKeys.keys.map(\.lastSeen).max() else { continue }
       marked.raise(
         ServerAlert(
-          kind: .leftConfiguration, endpoint: id, message: Self.leftMessage + doubt(of: [id]),
+          kind: .leftConfiguration, endpoint: id,
+          message: Self.leftMessage + doubt(of: [id]) + odds { $0.speakers.contains(id) },
           since: last))
     }
     // Of an endpoint that stays.
@@ -195,7 +207,8 @@ extension DocumentState {
           message:
             "speaks no longer for \(names), and clients keep the last pins; hint: have it or another endpoint"
             + " speak for it again, or add it as an endpoint and remove that if clients may forget it"
-            + doubt(of: hosts.reduce(into: []) { $0.formUnion($1.speakers) }),
+            + doubt(of: hosts.reduce(into: []) { $0.formUnion($1.speakers) })
+            + odds(hosts.contains),
           since: hosts.map(\.signed).max() ?? 0))
     }
     return marked

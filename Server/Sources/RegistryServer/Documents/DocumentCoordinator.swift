@@ -357,7 +357,7 @@ actor DocumentCoordinator {
   /// Everything known, to be shown.
   var snapshot: DocumentSnapshot {
     DocumentSnapshot(
-      file: file, settings: settings, state: state.markingWhoLeft(Set(endpoints.map(\.id))),
+      file: file, settings: settings, state: state.markingWhoLeft(endpoints),
       endpoints: endpoints, lastProbes: machine.lastProbes,
       published: services.published.document(file))
   }

@@ -142,10 +142,10 @@ public struct DocumentSigner: Sendable {
       let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
       var hosts = content.hosts
       if number.epoch != state.number?.epoch {
-        let carried = CarriedHosts(
-          from: last, of: file, beside: content, expires: now + Self.horizon)
-        document.payload["keys"] = .array(keys + carried.entries)
-        hosts += carried.settings
+        let carried = content.carried
+        document.payload["keys"] = .array(
+          keys + carried.entries.map { $0.json(expires: now + Self.horizon) })
+        hosts += carried.hosts
       }
       document.terms = RegistryDocument.Terms(
         number: number, issued: now, expires: now + Self.horizon, hosts: hosts,

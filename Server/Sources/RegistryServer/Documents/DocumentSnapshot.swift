@@ -9,7 +9,7 @@ struct DocumentStanding: Sendable {
 
   init(_ machine: DocumentMachine, in file: String) {
     conditions = Condition.alerts(
-      of: machine.state.markingWhoLeft(Set(machine.endpoints.map(\.id))), machine.lastProbes,
+      of: machine.state.markingWhoLeft(machine.endpoints), machine.lastProbes,
       in: file, under: machine.endpoints.vouchingTerms, for: machine.endpoints)
     held = machine.endpoints.reduce(0) {
       $0 + (machine.state.keysByEndpoint[$1.id]?.held.count ?? 0)

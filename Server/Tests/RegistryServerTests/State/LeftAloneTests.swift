@@ -39,12 +39,9 @@ struct LeftAloneTests:
   func epoch(isRestart: Bool) {
     let server = alone(at: Self.begin, isRestart: isRestart)
     let state = server.machine.state
-    let carried = CarriedHosts(
-      from: LastDocument(state.document), of: MachineBench.file,
-      beside: DocumentContent(state, endpoints: [narrow]), expires: 9
-    ).entries.compactMap { $0.objectValue?["domainName"]?.stringValue }
-    #expect(carried == ["a.x.test"])
-    let alerts = state.markingWhoLeft([narrow.id]).alerts[narrow.id] ?? []
+    let carried = DocumentContent(state, endpoints: [narrow]).carried.entries
+    #expect(carried.map { "\($0.pattern)" } == ["a.x.test"])
+    let alerts = state.markingWhoLeft([narrow]).alerts[narrow.id] ?? []
     #expect(alerts.map(\.kind) == [.leftConfiguration])
     #expect(alerts.first?.message.contains("a.x.test") == true)
   }
@@ -204,8 +201,22 @@ struct LeftAloneTests:
     let server = start([asking, other], at: now)
     show(3, under: 101, at: asking, server, now)
     show(9, under: 109, at: other, server, now)
+    func carried(_ endpoints: [WatchedEndpoint]) -> [String] {
+      DocumentContent(server.machine.state, endpoints: endpoints).carried.hosts.map {
+        "\($0.pattern)"
+      }
+    }
+    // Also if the statement that says so last is followed by one of another key set.
+    #expect(carried([other]) == ["*.x.test"])
+    #expect(carried([other, named]).isEmpty)
     server.configure([other], at: now + 60)
     server.rest(at: now + 60)
+    func told(_ endpoints: [WatchedEndpoint]) -> Bool {
+      server.machine.state.markingWhoLeft(endpoints).alerts[asking.id]?.contains {
+        $0.kind == .leftConfiguration && $0.message.contains("below *.x.test ask")
+      } == true
+    }
+    #expect(told([other, named]) && !told([other]))
     func asked(beside endpoints: [WatchedEndpoint]) -> [String] {
       server.configure(endpoints, at: now + 61)
       server.rest(at: now + 61)
@@ -249,7 +260,7 @@ struct LeftAloneTests:
     server.configure([narrow, wide], at: now + 5)
     server.rest(at: now + 5)
     #expect(listed("a.x.test", by: server) == [pin(1), pin(7)])
-    let told = server.machine.state.markingWhoLeft([narrow.id, wide.id]).alerts[narrow.id] ?? []
+    let told = server.machine.state.markingWhoLeft([narrow, wide]).alerts[narrow.id] ?? []
     #expect(told.contains { $0.message.contains(pin(7).base64) && $0.kind == .leftConfiguration })
     for step in 1...60 as ClosedRange<Int64> {
       show(1, under: 101, at: narrow, server, now + 5 + 20 * step)
@@ -425,7 +436,7 @@ struct LeftAloneTests:
     show(1, under: 101, at: named, server, now + 5)
     server = configure(server, [wide, other], isRestart: true, at: now + 6)
     #expect(listed("a.x.test", by: server) == [pin(1), pin(7)])
-    let told = server.machine.state.markingWhoLeft([wide.id, other.id]).alerts[named.id] ?? []
+    let told = server.machine.state.markingWhoLeft([wide, other]).alerts[named.id] ?? []
     #expect(told.contains { $0.message.contains(pin(7).base64) })
   }
 }
