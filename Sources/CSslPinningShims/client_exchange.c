@@ -2,6 +2,7 @@
 #if defined(__linux__)
 #include "client_internal.h"
 #include "localhost_names.h"
+#include "swelling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,12 @@ static size_t receive_body(char *bytes, size_t size, size_t count, void *argumen
     }
     x->unread += length;
     announce(x);
+  }
+  x->decoded += (int64_t)length;
+  if (pp_may_swell(x->decoded)) {
+    curl_off_t received = 0;
+    curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
+    if (pp_is_swollen(x->decoded, received)) return 0;
   }
   return append(&x->body, bytes, length) ? length : 0;
 }
@@ -440,6 +447,7 @@ bool pp_exchange_start(pp_exchange *x) {
   x->serial = ++x->client->next_serial;
   x->status = 0;
   x->unread = x->discarded = 0;
+  x->decoded = 0;
   x->sent = 0;
   x->looks = 0;
   x->head_ended = false;

@@ -49,6 +49,23 @@ void pp_handle_set_header_function(CURL *easy, void *function) {
   if (h) h->header_function = (curl_write_callback)function;
 }
 
+void pp_handle_set_writer(CURL *easy, void *writer) {
+  struct pp_handle *h = listed(easy);
+  if (h) h->writer = writer;
+}
+
+void pp_handle_set_write_function(CURL *easy, void *function) {
+  struct pp_handle *h = listed(easy);
+  if (h) h->write_function = (curl_write_callback)function;
+}
+
+CURL *pp_handle_without_waiting(CURL *easy) {
+#if LIBCURL_VERSION_NUM >= 0x075700
+  pp_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+  return easy;
+}
+
 void pp_handle_forget(CURL *easy) {
   pthread_mutex_lock(&lock);
   struct pp_handle **link = place_of(easy), *h = *link;

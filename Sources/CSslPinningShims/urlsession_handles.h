@@ -1,9 +1,9 @@
-// What the hook knows of an easy handle, from the first time that somebody says who hears its header lines
+// What the hook knows of an easy handle, from the first time that somebody says who hears its answer
 // until it is freed.
 //
 // It stands here and not on the handle, in CURLOPT_PRIVATE, say: in a program that the standard library is
 // linked into, the app's own calls of libcurl, and ours, go through the same places as Foundation's. Such
-// handles are listed, too, and nothing of theirs is touched; what one of them sets counts for it alone.
+// handles are listed, too, and nothing of theirs is touched but how they end; what one of them sets counts for it alone.
 #ifndef PP_URLSESSION_HANDLES_H
 #define PP_URLSESSION_HANDLES_H
 #include "urlsession_internal.h"
@@ -15,8 +15,8 @@ enum pp_head { PP_HEAD_NONE, PP_HEAD_BEGUN, PP_HEAD_WHOLE };
 struct pp_handle {
   CURL *easy;
   // As Foundation set them.
-  void *listener;
-  curl_write_callback header_function;
+  void *listener, *writer;
+  curl_write_callback header_function, write_function;
   // Of a pinned session's task: still within its first origin, or beyond it.
   bool is_within, has_crossed;
   // Whether ours hears its lines instead.
@@ -28,6 +28,7 @@ struct pp_handle {
   size_t head_bytes;
   int head_lines;
   int cookies;
+  curl_off_t body_bytes; // decoded
   bool is_cookie; // the last line sets some
   struct pp_handle *next;
 };
@@ -38,6 +39,12 @@ struct pp_handle *pp_handle_of(CURL *easy);
 // Before libcurl gets the option.
 void pp_handle_set_listener(CURL *easy, void *listener);
 void pp_handle_set_header_function(CURL *easy, void *function);
+void pp_handle_set_writer(CURL *easy, void *writer);
+void pp_handle_set_write_function(CURL *easy, void *function);
+
+// Has a cancel during its name's look-up wait for nothing: it would keep all sessions of the process waiting, whoever's the handle
+// is. An older libcurl does without. Returns the handle.
+CURL *pp_handle_without_waiting(CURL *easy);
 
 // The handle is about to be freed.
 void pp_handle_forget(CURL *easy);

@@ -2,6 +2,8 @@
 #if defined(__linux__)
 #include "urlsession_heads.h"
 
+#include "swelling.h"
+
 #include <string.h>
 
 // The most bytes of an answer's trailers: libcurl keeps them, and has no limit of its own for them.
@@ -30,20 +32,40 @@ static bool goes_on(struct pp_handle *h, const char *line, size_t length, long s
   return true;
 }
 
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// What no server may send, and Foundation reads in its own way: blanks before a field's colon (RFC 9112 section 5.1), and a CR
+// within a line (section 2.2).
+static bool is_malformed(const char *line, size_t length) {
+  while (length > 0 && strchr("\r\n", line[length - 1])) length--;
+  const char *colon = memchr(line, ':', length);
+  bool is_status = length >= 5 && memcmp(line, "HTTP/", 5) == 0;
+  return memchr(line, '\r', length) ||
+         (!is_status && colon > line && is_blank(colon[-1]) && !is_blank(line[0]));
+}
+
+// A line that goes on with the field before it (section 5.2) is also one of its own, behind its blanks: Foundation takes it for that.
+static bool names(const char *line, size_t length, const char *name) {
+  while (length > 0 && is_blank(line[0])) line++, length--;
+  size_t end = strlen(name);
+  if (length < end || !curl_strnequal(line, name, end)) return false;
+  while (end < length && is_blank(line[end])) end++;
+  return end < length && line[end] == ':';
+}
+
 // A challenge, with the lines that such a field goes on in.
 static bool is_challenge(const struct pp_handle *h, const char *line, size_t length, long status) {
-  if (length > 0 && (line[0] == ' ' || line[0] == '\t')) return h->hides;
-  return status == 401 && length >= 16 && curl_strnequal(line, "WWW-Authenticate", 16);
+  if (length > 0 && is_blank(line[0]) && h->hides) return true;
+  return status == 401 && names(line, length, "WWW-Authenticate");
 }
 
 // A body's length that is no number, or one of which nobody can wait for the end (RFC 9112 section 6.3 ends the connection,
 // too). libcurl and Foundation read signs and more.
 static bool is_no_length(const char *line, size_t length) {
-  static const char name[] = "Content-Length:";
-  size_t at = sizeof name - 1, digits = 0;
-  if (length < at || !curl_strnequal(line, name, at)) return false;
+  if (!names(line, length, "Content-Length")) return false;
+  size_t at = (size_t)((char *)memchr(line, ':', length) - line) + 1, digits = 0;
   while (length > at && strchr(" \t\r\n", line[length - 1])) length--;
-  while (at < length && (line[at] == ' ' || line[at] == '\t')) at++;
+  while (at < length && is_blank(line[at])) at++;
   bool is_number = at < length;
   while (at < length && line[at] == '0') at++;
   while (at + digits < length && line[at + digits] >= '0' && line[at + digits] <= '9') digits++;
@@ -53,17 +75,17 @@ static bool is_no_length(const char *line, size_t length) {
 // How many cookies Foundation may find in a line, or in one that goes on in it: another one may follow a comma, which is also in
 // dates and in values.
 static int cookies_in(struct pp_handle *h, const char *line, size_t length) {
-  bool goes_on = length > 0 && (line[0] == ' ' || line[0] == '\t');
-  if (!goes_on) h->is_cookie = length >= 11 && curl_strnequal(line, "Set-Cookie:", 11);
+  bool goes_on = length > 0 && is_blank(line[0]);
+  h->is_cookie = names(line, length, "Set-Cookie") || (goes_on && h->is_cookie);
   if (!h->is_cookie) return 0;
   int count = 1;
   for (size_t i = 0; i < length; i++) {
     if (line[i] != ',') continue;
     size_t name = i + 1;
-    while (name < length && (line[name] == ' ' || line[name] == '\t')) name++;
+    while (name < length && is_blank(line[name])) name++;
     size_t end = name;
     while (end < length && !strchr("=,; \t\r\n", line[end])) end++;
-    while (end < length && (line[end] == ' ' || line[end] == '\t')) end++;
+    while (end < length && is_blank(line[end])) end++;
     count += end > name && end < length && line[end] == '=';
   }
   return count;
@@ -80,32 +102,48 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
     return h->trailers > MOST_TRAILERS ? 0 : length;
   }
   h->head_bytes += length;
-  if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD) return 0;
+  if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD || is_malformed(line, length)) return 0;
   h->cookies += cookies_in(h, line, length);
   if (h->cookies > MOST_COOKIES || is_no_length(line, length)) return 0;
   h->hides = h->has_crossed && is_challenge(h, line, length, status);
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }
 
-static bool hear(struct pp_handle *h, curl_write_callback function, void *listener) {
-  return pp_easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, function) == CURLE_OK &&
-         pp_easy_setopt(h->easy, CURLOPT_HEADERDATA, listener) == CURLE_OK;
+static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
+  struct pp_handle *h = argument;
+  curl_off_t decoded = h->body_bytes + (curl_off_t)(size * count), received = 0;
+  if (pp_may_swell(decoded)) {
+    pp_easy_info(h->easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);
+    if (pp_is_swollen(decoded, received)) return 0;
+  }
+  size_t taken = h->write_function(bytes, size, count, h->writer);
+  if (taken != CURL_WRITEFUNC_PAUSE) h->body_bytes = decoded;
+  return taken;
+}
+
+static bool hear(struct pp_handle *h, curl_write_callback head, void *listener, curl_write_callback body,
+                 void *writer) {
+  return pp_easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, head) == CURLE_OK &&
+         pp_easy_setopt(h->easy, CURLOPT_HEADERDATA, listener) == CURLE_OK &&
+         pp_easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, body) == CURLE_OK &&
+         pp_easy_setopt(h->easy, CURLOPT_WRITEDATA, writer) == CURLE_OK;
 }
 
 bool pp_heads_listen(struct pp_handle *h) {
-  if (!h || !h->listener || !h->header_function) return false;
+  if (!h || !h->listener || !h->header_function || !h->writer || !h->write_function) return false;
   h->head = PP_HEAD_NONE;
   h->hides = h->asks_again = h->is_cookie = false;
   h->trailers = h->head_bytes = 0;
   h->head_lines = h->cookies = 0;
+  h->body_bytes = 0;
   h->is_heard = true;
-  return hear(h, receive_header, h);
+  return hear(h, receive_header, h, receive_body, h);
 }
 
 void pp_heads_leave(struct pp_handle *h) {
   if (!h || !h->is_heard) return;
   h->is_heard = false;
-  hear(h, h->header_function, h->listener);
+  hear(h, h->header_function, h->listener, h->write_function, h->writer);
 }
 
 CURL *pp_heads_give_up(CURL *easy) {

@@ -1,10 +1,11 @@
-// What Foundation hears of an answer's head on a pinned session, so that no server ends the process:
+// What Foundation hears of an answer on a pinned session, so that no server ends the process:
 //
 // - Foundation takes a trailer for the beginning of another head, and ends the process when that does not end.
 //   So it hears of none.
 // - Where a connection ends within a head, which anybody on the way can bring about, libcurl may call that a
 //   success, and Foundation ends the process again. Such a transfer fails.
 // - An answer with heads beyond 500 lines or 64 KiB fails: one of 250 KB kept all sessions of the process for a minute.
+// - Nor does it hear all of a body that swells beyond what gzip makes of it (swelling.h): 3 KB of brotli did so, too.
 // - A 401 behind a redirect to another origin is the answer: its challenges are kept back, for Foundation would
 //   begin the task anew and send the password that it is given to the first host.
 #ifndef PP_URLSESSION_HEADS_H

@@ -133,10 +133,7 @@ static bool arm(struct transfer *t, bool fresh) {
   SET(CURLOPT_PROTOCOLS, (long)CURLPROTO_HTTPS);
   SET(CURLOPT_REDIR_PROTOCOLS, (long)CURLPROTO_HTTPS);
 #endif
-#if LIBCURL_VERSION_NUM >= 0x075700
-  // Else a cancel during a name's look-up keeps all sessions waiting; an older libcurl does without.
-  curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);
-#endif
+  pp_handle_without_waiting(h);
   // Redirects are Foundation's, one transfer each: inside libcurl, the host would change unjudged.
   SET(CURLOPT_FOLLOWLOCATION, 0L);
   // Foundation takes the headers of a proxy's answer to CONNECT for those of the server's.
@@ -190,7 +187,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
     t->parked = t->ready = t->refreshed = false;
   }
   pthread_mutex_unlock(&lock);
-  if (!s) return REAL(curl_multi_add_handle)(multi, easy);
+  if (!s) return REAL(curl_multi_add_handle)(multi, pp_handle_without_waiting(easy));
   if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
   keep_connections(s);
@@ -255,6 +252,8 @@ static CURLcode HOOKED(curl_easy_setopt)(CURL *easy, CURLoption option, ...) {
   if (option == CURLOPT_HTTPHEADER) pp_redirects_set_headers(easy, value);
   if (option == CURLOPT_HEADERDATA) pp_handle_set_listener(easy, value);
   if (option == CURLOPT_HEADERFUNCTION) pp_handle_set_header_function(easy, value);
+  if (option == CURLOPT_WRITEDATA) pp_handle_set_writer(easy, value);
+  if (option == CURLOPT_WRITEFUNCTION) pp_handle_set_write_function(easy, value);
   return REAL(curl_easy_setopt)(easy, option, value);
 }
 

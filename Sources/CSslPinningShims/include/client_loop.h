@@ -73,6 +73,7 @@ struct pp_exchange {
   size_t unread;      // bytes of a streamed body that nobody has taken yet
   size_t unread_limit;  // from there on the transfer is paused
   size_t discarded;
+  int64_t decoded;    // bytes of the body
   int status;
   int64_t sent;         // of its body, as libcurl counts
   int looks;            // how often libcurl called before it had a connection

@@ -101,10 +101,9 @@ public struct EndpointKeys: Sendable, Hashable {
         candidates[sighting.pin] = nil
         events.append(.deniedKeySeen(sighting.pin))
       } else if let index = keys.firstIndex(where: { $0.pin == sighting.pin }) {
-        guard !isOutvoted(keys[index], sighting, in: sightings, now, rule, context) else {
-          outvoted.insert(sighting.pin)
-          continue
-        }
+        let word = word(on: keys[index], sighting, in: sightings, context)
+        if word == .missed { outvoted.insert(sighting.pin) }
+        guard word == .seen else { continue }
         if keys[index].staged != nil { events.append(.activated(sighting.pin)) }
         keys[index].note(sighting, at: now)
         learn(sighting.paths.values, now)
@@ -179,6 +178,11 @@ public struct EndpointKeys: Sendable, Hashable {
       // The record of a held key does not say where it was seen.
       let isPlaced = !candidate.paths.isEmpty
       if isPlaced { key.remember(candidate.paths, at: candidate.lastSeen) }
+      // Points that saw it in an earlier probe, in which each is asked without an address, too.
+      let points = candidate.witnesses.filter { $0.key != ProbeObservation.direct }
+      for (point, witness) in points where !key.vantages.contains(point) {
+        key.seenAt[Place(vantage: point, address: "")] = witness.lastSeen
+      }
       if !isPlaced { key.paths = [.unknown: candidate.chain.above] }
       learn(key.paths.values, now)
     }

@@ -156,10 +156,8 @@ extension KnownKey {
     isShortLived ? Self.timeToWithdraw : rule.grace
   }
 
-  /// The vantage points that saw it within the last `window` seconds, by name.
-  func vantages(at now: Int64, window: Int64) -> Set<String> {
-    Set(seenAt.filter { now - $0.value <= window }.map(\.key.vantage))
-  }
+  /// The vantage points that ever saw it, as far as is remembered.
+  var vantages: Set<String> { Set(seenAt.keys.map(\.vantage)) }
 
   /// Enters that a probe showed it.
   mutating func note(_ sighting: ObservedKey, at now: Int64) {

@@ -46,9 +46,10 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let shown = Locked<[String: Set<SPKIPin>]>([:])
   /// The addresses of an endpoint if they showed different keys from here, by who decides about it.
   private let fleets = Locked<[String: Fleet]>([:])
-  /// Until when no point is asked for addresses of an endpoint, since one had too many questions: whoever stands before this
-  /// server could keep them busy otherwise, with two addresses and new keys. By the endpoints' ids, in milliseconds of uptime.
-  private let crowded = Locked<[String: Int64]>([:])
+  /// Until when a point is not asked for addresses of an endpoint, since it had too many questions: whoever stands before this
+  /// server could keep the points busy otherwise, with two addresses and new keys. The others are asked: one point that is
+  /// out of order, or lies, says nothing for them. By the endpoints' ids and the points' routes, in milliseconds of uptime.
+  private let crowded = Locked<[String: [Int: Int64]]>([:])
   private let keyTypes: [CertificateKeyKind]
   /// Where an endpoint has proved a key of a kind that it was asked for.
   private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
@@ -109,8 +110,11 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
       hurried: hurried,
       limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
-    if surveyed.contains(where: \.isRefusedAsTooMany) {
-      crowded.withLock { $0[endpoint.id] = begun + 60_000 }
+    let refusing = Set(surveyed.filter(\.isRefusedAsTooMany).map(\.route))
+    if !refusing.isEmpty {
+      crowded.withLock { crowded in
+        for route in refusing { crowded[endpoint.id, default: [:]][route] = begun + 60_000 }
+      }
     }
     let (findings, untold) = heed(surveyed, at: endpoint)
     let known = note(findings, at: endpoint, for: target)
@@ -142,12 +146,15 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     return result
   }
 
-  /// The addresses to ask points for.
+  /// The addresses to ask points for, by their routes.
   private func placesToAsk(
     of endpoint: WatchedEndpoint, for target: String, at now: Int64
-  ) -> [Endpoint] {
-    guard crowded.withLock({ $0[endpoint.id] ?? .min }) < now else { return [] }
-    return fleets.withLock { $0[target]?.ask() ?? [] }
+  ) -> [Int: [Endpoint]] {
+    let places = fleets.withLock { $0[target]?.ask() ?? [] }
+    guard !places.isEmpty else { return [:] }
+    let crowded = crowded.withLock { $0[endpoint.id] ?? [:] }
+    let asked = routes.indices.filter { crowded[$0] ?? .min < now }
+    return Dictionary(uniqueKeysWithValues: asked.map { ($0, places) })
   }
 
   private static let unconfirmed =

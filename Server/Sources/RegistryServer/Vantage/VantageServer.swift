@@ -253,11 +253,18 @@ extension Endpoint {
     return address
   }
 
-  /// Whether it is that address, or what DNS64 makes of it (RFC 6052 section 2.1).
+  /// Whether it is that address, whatever DNS64 makes of one of them, or of both.
   fileprivate func leads(to asked: IPAddress?) -> Bool {
     guard let asked, let own = ipAddress else { return false }
-    return own == asked
-      || own.bytes == [0, 0x64, 0xff, 0x9b] + [UInt8](repeating: 0, count: 8) + asked.bytes
+    return own.translated == asked.translated
+  }
+}
+
+extension IPAddress {
+  /// The bytes of the address itself behind what DNS64 makes of it (RFC 6052 section 2.1).
+  fileprivate var translated: ArraySlice<UInt8> {
+    let prefix = [0, 0x64, 0xff, 0x9b] + [UInt8](repeating: 0, count: 8)
+    return bytes.starts(with: prefix) ? bytes.suffix(4) : bytes[...]
   }
 }
 

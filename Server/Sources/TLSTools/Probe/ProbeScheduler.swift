@@ -171,9 +171,9 @@ final class ProbeScheduler {
       for (place, address) in addresses.enumerated() {
         open([address], for: work, on: route, place: place, address: address)
       }
-    case (.survey, .tunnel) where !work.job.addressesThere.isEmpty:
+    case (.survey, .tunnel) where work.job.addressesThere[route]?.isEmpty == false:
       // And for any: the name may have others there, or some that only the proxy has a way to.
-      let there: [Endpoint?] = work.job.addressesThere + [nil]
+      let there: [Endpoint?] = (work.job.addressesThere[route] ?? []) + [nil]
       work.expect(there.count, on: route)
       for (place, address) in there.enumerated() {
         open(Array(addresses), for: work, on: route, place: place, address: address)

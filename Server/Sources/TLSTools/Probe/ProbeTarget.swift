@@ -133,8 +133,8 @@ struct ProbeRequest: Sendable {
   let purpose: Purpose
   /// The routes that get one second at most, because they were silent a moment ago.
   var hurried: Set<Int> = []
-  /// Addresses that each proxy is asked for by name, beside one that it takes itself.
-  var addressesThere: [Endpoint] = []
+  /// Addresses that a proxy is asked for, beside one that it takes itself, by its route.
+  var addressesThere: [Int: [Endpoint]] = [:]
   /// What is asked for as well, at each place that finished a handshake.
   var kinds: [CertificateKeyKind] = []
 

@@ -87,7 +87,7 @@ public final class TLSProbe: Sendable {
   ///
   /// - Parameters:
   ///   - addresses: where to connect instead of looking the name up; a proxy is then asked for the first.
-  ///   - there: addresses that each proxy is asked for by name, beside one that it takes itself.
+  ///   - there: addresses that a proxy is asked for, beside one that it takes itself, by its route.
   ///   - kinds: what each place that finished a handshake is asked for as well, unless it showed a key of that kind. Those
   ///     are findings of their own, which fail where the server has no such key.
   ///   - hurried: the routes that get one second at most.
@@ -96,7 +96,7 @@ public final class TLSProbe: Sendable {
   /// - Returns: the findings in the order of the routes and, on one route, of its addresses; then those of other kinds.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
-    addressesThere there: [Endpoint] = [], asking kinds: [CertificateKeyKind] = [],
+    addressesThere there: [Int: [Endpoint]] = [:], asking kinds: [CertificateKeyKind] = [],
     hurried: Set<Int> = [], limits: ProbeLimits,
     trusting anchors: ChainValidator,
     cache: VerdictCache, at times: [Int64] = []
@@ -112,7 +112,7 @@ public final class TLSProbe: Sendable {
 
   private func run<Outcome: Sendable>(
     host: String, port: UInt16, addresses: [Endpoint], limits: ProbeLimits,
-    hurried: Set<Int> = [], there: [Endpoint] = [], kinds: [CertificateKeyKind] = [],
+    hurried: Set<Int> = [], there: [Int: [Endpoint]] = [:], kinds: [CertificateKeyKind] = [],
     _ purpose: @Sendable (CheckedContinuation<Outcome, Never>) -> ProbeRequest.Purpose
   ) async -> Outcome {
     let deadline = Deadline.after(milliseconds: limits.total)

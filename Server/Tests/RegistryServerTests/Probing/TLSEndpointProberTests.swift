@@ -244,7 +244,7 @@ struct TLSEndpointProberTests {
   }
 
   @Test(
-    "if its addresses show different keys, a vantage point is asked for each of them",
+    "if its addresses show different keys, a vantage point is asked for each of them, unless it has too many questions",
     .timeLimit(.minutes(1)))
   func fleet() async throws {
     let port = try freePort()
@@ -268,19 +268,22 @@ struct TLSEndpointProberTests {
       directory.write(client.leaf.pem, to: "client.pem"),
       directory.write(client.key.pem, to: "client.key"),
     ].map { $0.path(percentEncoded: false) }
+    let full = try LocalHTTPServer { _ in HTTPResponse(status: 429) }
     let observer = try observer(
       [
+        VantagePoint(name: "full", host: "127.0.0.1", port: full.port),
         VantagePoint(
           name: "oslo", host: "127.0.0.1", port: point.port,
           security: VantagePoint.Security(
-            pins: [try pin(own)], certificate: files[0], privateKey: files[1]))
+            pins: [try pin(own)], certificate: files[0], privateKey: files[1])),
       ], names: names)
     let endpoint = try endpoint("a.test", port)
     let pins = try identities.map { try pin($0) }
-    #expect(await observer.probe(endpoint).observations.count == 3)
+    #expect(await observer.probe(endpoint).observations.count == 4)
     for _ in 0..<5 {
       let probe = await observer.probe(endpoint)
-      #expect(probe.observations.map(\.vantage) == ["direct", "direct", "oslo", "oslo", "oslo"])
+      #expect(
+        probe.observations.map(\.vantage) == ["direct", "direct", "full", "oslo", "oslo", "oslo"])
       #expect(probe.observations.last?.address == "")
       // At the same addresses the same keys, in whatever order they are asked for.
       let seen = zip(probe.observations, probe.pins).filter { $0.0.address != "" }

@@ -95,7 +95,11 @@ struct VantageServerTests {
     bench.lead(to: [
       .loopback(bench.site.port), Endpoint(address: "127.0.0.9", port: bench.site.port),
     ])
-    for (address, status) in [("127.0.0.1", 200), ("127.0.0.9", 502), ("127.0.0.77", 200)] {
+    // Also for who asks from behind DNS64.
+    for (address, status) in [
+      ("127.0.0.1", 200), ("127.0.0.9", 502), ("127.0.0.77", 200), ("64:ff9b::7f00:1", 200),
+      ("64:ff9b::7f00:9", 502),
+    ] {
       for _ in 0..<4 {
         let request = VantageBench.request(bench.target, at: address)
         #expect(try await bench.status(of: request) == status, "\(address)")

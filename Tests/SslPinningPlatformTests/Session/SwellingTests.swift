@@ -1,0 +1,57 @@
+import FaultLab
+import Foundation
+import FoundationNetworking
+import SslPinningPlatform
+import Testing
+
+/// libcurl decodes all of a read in one go, and all requests of the process wait for it.
+@Suite("An answer that swells while it is decoded") struct SwellingTests {
+  /// 256 MiB of zeros.
+  private static let brotli =
+    "z///fwAkAOKxQHLv//n//w+ABEAcFoDu/T////8BkACIwwLQvf/n//8/ABIAcVgAuvf//P//B0ACIA4LQPf+n////wBIAMRhAeje"
+    + "//P//x8ACYA4LADd+3/+//8DIAEQhwWge//P//9/ACQA4rAAdO//+f//D4AEQBwWgO79P////wGQAIjDAtC9/+f//z8AEgBxWAC6"
+    + "9//8//8HQAIgDgtA9/6f////AEgAxGEB6N7/8///HwAJgDgsAN37f/7//wMgARCHBaB7/z8="
+
+  /// What a command writes.
+  private static func output(of command: String) throws -> [UInt8] {
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", command]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    return Array(output)
+  }
+
+  private static let megabytes = 40
+
+  @Test(
+    "fails beyond what gzip can make of it, with a session and without one",
+    arguments: [HTTPResponse.Delivery.whole, .chunked(pieceBytes: 32_768)])
+  func bounded(delivery: HTTPResponse.Delivery) async throws {
+    let zeros = "head -c \(Self.megabytes << 20) /dev/zero | gzip -9"
+    let bodies = try [
+      "/br": ("br", [UInt8](#require(Data(base64Encoded: Self.brotli)))),
+      "/gzip": ("gzip", Self.output(of: zeros)),
+      "/twice": ("gzip, gzip", Self.output(of: "head -c 256M /dev/zero | gzip -9 | gzip -9")),
+    ]
+    let site = try PinnedSite { request in
+      guard let (coding, body) = bodies[request.path] else { return .text("hello") }
+      return HTTPResponse(
+        headers: [HTTPField("Content-Encoding", coding)], body: body, delivery: delivery)
+    }
+    let session = site.session()
+    for (path, isServed) in [("/br", false), ("/gzip", true), ("/twice", false), ("/", true)] {
+      let url = try site.url(path)
+      let length = path == "/" ? 5 : Self.megabytes << 20
+      let answers = [
+        try? await session.data(from: url).0,
+        try? await site.transport.data(for: URLRequest(url: url)).0,
+      ]
+      #expect(
+        answers.map { $0?.count } == Array(repeating: isServed ? length : nil, count: 2), "\(path)")
+    }
+  }
+}
