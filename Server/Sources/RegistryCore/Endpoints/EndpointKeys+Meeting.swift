@@ -91,34 +91,17 @@ extension EndpointKeys {
     return reasons.sorted()
   }
 
-  /// What a probe says of a published key that it shows.
-  enum Word {
-    case seen, missed, undecided
-  }
-
-  /// A key that was seen for less than an hour and would be held now is missed: vantage points that were silent when it was
-  /// published count as soon as they answer.
-  ///
-  /// - One that ever saw it is no word against it: the servers of a fleet, or those behind a balancer, show themselves to a point
-  ///   in their turn, or by chance.
-  /// - If points are asked for addresses, those count that were asked for one where this server sees the key. If none was,
-  ///   nothing is decided.
-  func word(
-    on key: KnownKey, _ sighting: ObservedKey, in probe: [ObservedKey], _ context: DecisionContext
-  ) -> Word {
-    guard key.isShortLived else { return .seen }
+  /// Whether a published key that was seen for less than an hour would be held now: vantage points that were silent
+  /// when it was published count as soon as they answer. One that ever saw it is no word against it: the servers of a fleet,
+  /// or those behind a balancer, show themselves to a point in their turn, or by chance.
+  func isOutvoted(
+    _ key: KnownKey, _ sighting: ObservedKey, in probe: [ObservedKey], _ context: DecisionContext
+  ) -> Bool {
+    guard key.isShortLived else { return false }
     let witnesses = sighting.vantages.union(key.vantages).intersection(context.vantages)
     let others = Self.answering(probe, context).subtracting(witnesses)
       .subtracting(context.silent(about: sighting.places))
-    guard context.isOutvoted(by: others, against: witnesses) else { return .seen }
-    let here = Set(sighting.points.filter { $0.vantage == ProbeObservation.direct }.map(\.address))
-    let asked = Set(probe.flatMap(\.points)).filter {
-      $0.vantage != ProbeObservation.direct && !$0.address.isEmpty
-    }
-    guard !here.isEmpty, !asked.isEmpty else { return .missed }
-    let heard = Set(asked.filter { here.contains($0.address) }.map(\.vantage))
-    return context.isOutvoted(by: others.intersection(heard), against: witnesses)
-      ? .missed : .undecided
+    return context.isOutvoted(by: others, against: witnesses)
   }
 
   /// The configured vantage points that got an answer, by name.

@@ -101,9 +101,10 @@ public struct EndpointKeys: Sendable, Hashable {
         candidates[sighting.pin] = nil
         events.append(.deniedKeySeen(sighting.pin))
       } else if let index = keys.firstIndex(where: { $0.pin == sighting.pin }) {
-        let word = word(on: keys[index], sighting, in: sightings, context)
-        if word == .missed { outvoted.insert(sighting.pin) }
-        guard word == .seen else { continue }
+        guard !isOutvoted(keys[index], sighting, in: sightings, context) else {
+          outvoted.insert(sighting.pin)
+          continue
+        }
         if keys[index].staged != nil { events.append(.activated(sighting.pin)) }
         keys[index].note(sighting, at: now)
         learn(sighting.paths.values, now)

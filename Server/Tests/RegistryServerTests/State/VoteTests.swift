@@ -56,25 +56,6 @@ import Testing
     #expect(bench.keys == [1])
   }
 
-  @Test("of a fleet say nothing against a key where nobody asked for its address")
-  func unasked() {
-    let (old, new) = (LedgerBench.Answer.key(1), LedgerBench.Answer.key(2))
-    func view(at asked: String, _ seen: LedgerBench.Answer) -> LedgerBench.View {
-      [(Self.here, "one", old), (Self.here, "two", new)]
-        + Self.points.flatMap { [($0, asked, seen), ($0, "", old)] }
-    }
-    func listed(_ asked: String, _ seen: LedgerBench.Answer) -> Set<UInt8> {
-      var bench = Self.settled()
-      bench.see([(Self.here, "one", old), (Self.here, "two", new)], 3)
-      #expect(bench.keys == [1, 2])
-      bench.see(view(at: asked, seen), 100, every: 20)
-      return bench.keys
-    }
-    #expect(listed("one", old) == [1, 2])
-    #expect(listed("two", old) == [1])
-    #expect(listed("two", new) == [1, 2])
-  }
-
   @Test("that are no longer configured vouch for nothing")
   func leftPoint() {
     let new = LedgerBench.Answer.key(2, under: 101)
