@@ -53,12 +53,6 @@ static bool names(const char *line, size_t length, const char *name) {
   return end < length && line[end] == ':';
 }
 
-// A challenge, with the lines that such a field goes on in.
-static bool is_challenge(const struct pp_handle *h, const char *line, size_t length, long status) {
-  if (length > 0 && is_blank(line[0]) && h->hides) return true;
-  return status == 401 && names(line, length, "WWW-Authenticate");
-}
-
 // A body's length that is no number, or one of which nobody can wait for the end (RFC 9112 section 6.3 ends the connection,
 // too). libcurl and Foundation read signs and more.
 static bool is_no_length(const char *line, size_t length) {
@@ -91,6 +85,17 @@ static int cookies_in(struct pp_handle *h, const char *line, size_t length) {
   return count;
 }
 
+// What Foundation must not read, and no server may send: a name, or a cookie (RFC 6265 section 4.1.1), with bytes beyond ASCII.
+// It counts bytes there and steps in characters, which ends the process, and compares names for seconds.
+static bool is_unreadable(const struct pp_handle *h, const char *line, size_t length) {
+  const char *colon = memchr(line, ':', length);
+  size_t end = h->is_cookie ? length : colon ? (size_t)(colon - line) : 0;
+  if (length >= 5 && memcmp(line, "HTTP/", 5) == 0) return false;
+  for (size_t i = 0; i < end; i++)
+    if ((unsigned char)line[i] >= 0x80) return true;
+  return false;
+}
+
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
   struct pp_handle *h = argument;
   size_t length = size * count;
@@ -105,7 +110,9 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD || is_malformed(line, length)) return 0;
   h->cookies += cookies_in(h, line, length);
   if (h->cookies > MOST_COOKIES || is_no_length(line, length)) return 0;
-  h->hides = h->has_crossed && is_challenge(h, line, length, status);
+  // With the lines that such a field goes on in.
+  h->hides = (h->hides && is_blank(line[0])) || is_unreadable(h, line, length) ||
+             (h->has_crossed && status == 401 && names(line, length, "WWW-Authenticate"));
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }
 

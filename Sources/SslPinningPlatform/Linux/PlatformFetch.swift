@@ -39,6 +39,8 @@
     /// Bytes of all heads and trailers. libcurl keeps them, and has no limit for trailers.
     private var fieldBytes = 0
     private static let mostFieldBytes = 256 * 1024
+    /// The longest line that is looked at.
+    private static let mostLineBytes = 8 * 1024
     private let validator: ChainValidator
     /// When its time is over. libcurl looks itself, but not while it reads what a proxy says behind a 407.
     private var end = ContinuousClock.now
@@ -155,15 +157,16 @@
         let length = size * count
         me.fieldBytes += length
         guard me.fieldBytes <= mostFieldBytes else { return 0 }
-        let line = String(
-          decoding: UnsafeRawBufferPointer(start: bytes, count: length), as: UTF8.self)
+        let line = UnsafeRawBufferPointer(start: bytes, count: length)
         // A redirect's or a proxy's header block comes first; only the last one counts.
-        if line.hasPrefix("HTTP/") {
+        if line.starts(with: "HTTP/".utf8) {
           me.answer = HTTPAnswer(status: 0, body: [])
-        } else if let colon = line.firstIndex(of: ":") {
-          let value = line[line.index(after: colon)...]
+        } else if let colon = line.firstIndex(of: UInt8(ascii: ":")),
+          HeaderRule.isToken(line[..<colon]), length <= mostLineBytes
+        {
+          let value = String(decoding: line[(colon + 1)...], as: UTF8.self)
             .trimmingCharacters(in: .whitespacesAndNewlines)
-          me.receive(line[..<colon].lowercased(), value)
+          me.receive(String(decoding: line[..<colon], as: UTF8.self).lowercased(), value)
         }
         return length
       }

@@ -182,8 +182,11 @@ package enum HeaderRule {
   }
 
   /// A token (RFC 9110 section 5.6.2).
-  package static func isToken(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
+  package static func isToken(_ text: String) -> Bool { isToken(text.utf8) }
+
+  /// Of bytes: who reads another's text as a `String` to look at it may take seconds for its marks.
+  static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
+    !bytes.isEmpty && bytes.allSatisfy(isTokenByte)
   }
 
   private static func isTokenByte(_ byte: UInt8) -> Bool {

@@ -109,6 +109,31 @@ struct HeadTests {
     }
   }
 
+  @Test("has no cookie and no name beyond ASCII: Foundation ends the process, or takes seconds")
+  func unreadable() async {
+    await #expect(processExitsWith: .success) {
+      let lines = [
+        "Set-Cookie: a\u{315}=", "Set-Cookie: 👨‍👩‍👧=b", "X-A: b\r\n Set-Cookie: a\u{301}\u{301}=b",
+        "Set-Cookie: a=b\r\n ; c\u{301}\u{301}=d", "a\u{315}\u{300}: b", "a\u{315}: b\r\n c",
+      ]
+      for line in lines {
+        let head = "HTTP/1.1 200 \u{fc}\r\nContent-Length: 2\r\nX-B: \u{fc}\r\n\(line)\r\n\r\nok"
+        let site = try PinnedSite { _ in HTTPResponse(body: Array(head.utf8), delivery: .verbatim) }
+        for isSession in [true, false] {
+          let (body, response) =
+            isSession
+            ? try await site.session().data(from: site.url())
+            : try await site.transport.data(for: URLRequest(url: site.url()))
+          let fields = (response as? HTTPURLResponse)?.allHeaderFields ?? [:]
+          let names = fields.keys.compactMap { $0 as? String }
+          guard body == Data("ok".utf8), names.contains("X-B"),
+            names.allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } })
+          else { exit(isSession ? 3 : 4) }
+        }
+      }
+    }
+  }
+
   @Test("is whole without its trailers, and all there is of them stays away")
   func trailers() async {
     await #expect(processExitsWith: .success) {

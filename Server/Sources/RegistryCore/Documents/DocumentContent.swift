@@ -20,8 +20,8 @@ package struct DocumentContent: Sendable, Equatable {
     let denied = state.deniedPins
     // A wildcard's terms would count for hosts below it that ask for others.
     let gone = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
-    let left = gone.map { $0.asking(beside: endpoints, gone) }
-      .sorted { $0.pattern.description < $1.pattern.description }
+    let left = gone.map { $0.asking(beside: endpoints, gone, but: denied) }
+      .sorted { Self.order($0.pattern) < Self.order($1.pattern) }
     let (hasLaterKeys, told) = (state.number?.epoch ?? 0 > 0, spokenFor.union(state.removed))
     let kept = left.filter {
       !spokenFor.contains($0.pattern) && (hasLaterKeys || $0.pattern.isBelow(told))
@@ -46,10 +46,17 @@ package struct DocumentContent: Sendable, Equatable {
     return vanished.reduce(into: ([], [])) { carried, host in
       let usable = host.entries(but: denied)
       carried.entries += usable
-      if let told = usable.isEmpty ? HostSettings(host.pattern) : host.settings {
+      // Any: it has no key and no CA, and must not ask more of hosts below it.
+      let nothing = HostSettings(host.pattern, match: .any)
+      if let told = usable.isEmpty ? nothing : host.settings {
         carried.hosts.append(told)
       }
     }
+  }
+
+  /// A host before the wildcard below it, as an endpoint has them: the payload stays the same then.
+  private static func order(_ pattern: HostPattern) -> (String, Int) {
+    (pattern.base.description, pattern.description.utf8.count)
   }
 
   /// Whether a document says just this.

@@ -37,6 +37,16 @@ extension DocumentState {
     if endpoint.approval != nil { override?.approval = nil }
     var asking = endpoint
     asking.terms = override?.terms ?? endpoint.terms
+    if own == nil, asking.terms.isStandard, override?.terms == nil {
+      // What clients ask for still, though the endpoint that said so left.
+      let left = vanished(beside: others)
+      let kept = endpoint.patterns.compactMap { left[$0]?.terms }.filter { !$0.isStandard }
+      if let terms = kept.dropFirst().reduce(kept.first, { $0?.united(with: $1) }) {
+        asking.terms = terms
+        override = override ?? Override()
+        override?.terms = terms
+      }
+    }
     if let pair = HostTerms.conflict(among: others + [asking], with: id),
       let other = others.first(where: { $0.id == pair.one || $0.id == pair.other })
     {
@@ -101,9 +111,11 @@ extension DocumentState {
     next.overrides[id] = nil
     next.keysByEndpoint[id] = nil
     next.alerts[id] = nil
+    let hasLeft = others.count == inForce.count
     for pattern in endpoint.patterns
     where !removed.contains(pattern) && !others.contains(where: { $0.patterns.contains(pattern) }) {
-      next.removed.append(pattern)
+      // Another one that left keeps it.
+      if !hasLeft || !next.leave(pattern, by: id) { next.removed.append(pattern) }
     }
     guard document.isEmpty || next.hasEntries(of: others) else { throw .wouldBeEmpty }
     self = next
@@ -168,14 +180,14 @@ extension DocumentState {
     let bare = [asked].compactMap(\.self).filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     let (denied, patterns) = (deniedPins, Set(inForce.filter { $0.id == id }.flatMap(\.patterns)))
-    let alone = vanished(from: [id], patterns).filter {
+    let ids = [id] + keptBelow(inForce.filter { $0.id == id }, pin, beside: inForce)
+    let alone = vanished(from: Set(ids), patterns).filter {
       $0.entries(but: denied).map(\.pin) == [pin]
     }
     guard force || alone.isEmpty else {
       throw .leavesWithoutPin(alone.map(\.pattern.description).sorted())
     }
     var next = self
-    let ids = [id] + keptBelow(inForce.filter { $0.id == id }, pin, beside: inForce)
     for id in ids {
       next.keysByEndpoint[id]?.withdraw(pin)
       // One that left and comes back begins anew: its CAs, too, are those of before.

@@ -47,7 +47,7 @@ extension DocumentState {
     for (inheritance, holders) in takings { take(inheritance, from: holders, heirs) }
     inheritApproval(heirs)
     inheritTerms(heirs)
-    inheritDecidedTerms(heirs)
+    inheritDecisions(heirs)
     return (keysByEndpoint, overrides) != before
   }
 
@@ -142,12 +142,16 @@ extension DocumentState {
     }
   }
 
-  /// Terms that a person set for hosts which endpoints that go on left alone.
-  private mutating func inheritDecidedTerms(_ heirs: Heirs) {
-    for endpoint in heirs.inForce
-    where heirs.isNew(endpoint) && endpoint.terms.isStandard && overrides[endpoint.id]?.terms == nil
-    {
-      for terms in endpoint.patterns.compactMap({ heirs.vanished[$0]?.decided }) {
+  /// What a person said of hosts which endpoints that go on left alone.
+  private mutating func inheritDecisions(_ heirs: Heirs) {
+    for endpoint in heirs.inForce where heirs.isNew(endpoint) {
+      let left = endpoint.patterns.compactMap { heirs.vanished[$0] }
+      let (isDecided, hasTerms) = (
+        overrides[endpoint.id]?.approval != nil, overrides[endpoint.id]?.terms != nil
+      )
+      if left.contains(where: \.isManual), !isDecided { wait(for: endpoint.id) }
+      guard endpoint.terms.isStandard, !hasTerms else { continue }
+      for terms in left.compactMap(\.decided) {
         let other = overrides[endpoint.id]?.terms
         overrides[endpoint.id, default: Override()].terms = other?.united(with: terms) ?? terms
       }

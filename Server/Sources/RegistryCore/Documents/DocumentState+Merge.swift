@@ -137,6 +137,10 @@ extension DocumentState {
       }
       keysByEndpoint[id]?.disown(pin, among: denied)
     }
+    for (pattern, host) in vanishedHosts {
+      let known = host.speakers.compactMap { keysByEndpoint[$0] }.filter { !$0.keys.isEmpty }
+      vanishedHosts[pattern]?.disown(pin, knowing: known)
+    }
   }
 }
 

@@ -175,8 +175,10 @@ extension DocumentState {
   package func markingWhoLeft(_ endpoints: [WatchedEndpoint]) -> DocumentState {
     var marked = self
     let inForce = Set(endpoints.map(\.id))
+    let denied = deniedPins
     let silenced = vanishedHosts.values.filter {
-      $0.settings != nil && $0.asking(beside: endpoints, vanishedHosts.values).settings == nil
+      $0.settings != nil
+        && $0.asking(beside: endpoints, vanishedHosts.values, but: denied).settings == nil
     }
     func odds(_ isMeant: (VanishedHost) -> Bool) -> String {
       let names = silenced.filter(isMeant).map(\.pattern.description).sorted()

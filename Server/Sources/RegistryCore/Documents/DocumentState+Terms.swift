@@ -90,8 +90,6 @@ extension DocumentState {
     among inForce: [WatchedEndpoint], with id: String? = nil
   ) -> [(one: String, other: String)] {
     let meant = inForce.filter { id == nil || $0.id == id }
-    let isAsked = meant.contains { !$0.terms.ca.pins.isEmpty }
-    guard isAsked || !vanishedHosts.isEmpty else { return [] }
     let (denied, spokenFor) = (deniedPins, Set(inForce.flatMap(\.patterns)))
     let left = vanished(beside: inForce).values.filter {
       !spokenFor.contains($0.pattern) && !$0.entries(but: denied).isEmpty
@@ -104,6 +102,21 @@ extension DocumentState {
             || $0.patterns.contains { $0.isBelow([host.pattern]) })
       }.map { (one: $0.id, other: "\(host.pattern)") }
     }
+  }
+
+  /// What such pairs ask of clients once these endpoints are configured, by the pairs: with what goes along to them.
+  package func vanishedOdds(configuring endpoints: [WatchedEndpoint]) -> [[String]: [HostTerms]] {
+    var (next, listed) = (self, ListedKeys())
+    _ = next.inheritKeys(next.endpoints(configured: endpoints), &listed)
+    let inForce = next.endpoints(configured: endpoints)
+    let vanished = next.vanished(beside: inForce)
+    let terms = Dictionary(inForce.map { ($0.id, $0.terms) }, uniquingKeysWith: { one, _ in one })
+    let left = Dictionary(
+      vanished.map { ("\($0.key)", $0.value.terms) }, uniquingKeysWith: { one, _ in one })
+    let pairs = next.vanishedConflicts(among: inForce)
+    return Dictionary(
+      pairs.map { ([$0.one, $0.other], [terms[$0.one], left[$0.other]].compactMap(\.self)) },
+      uniquingKeysWith: { one, _ in one })
   }
 
   /// Has clients ask for other terms.

@@ -12,10 +12,12 @@ package struct VanishedHost: Sendable, Equatable {
   package internal(set) var settings: HostSettings?
   /// What a person said of that, rather than the configuration.
   let decided: HostTerms?
+  /// Whether a person decides about its keys.
+  let isManual: Bool
   /// The CAs that were known beside its keys, and when they were last seen, in Unix seconds.
-  let authorities: [SPKIPin: Int64]
+  private(set) var authorities: [SPKIPin: Int64]
   /// The endpoints that spoke for it, by their ids.
-  let speakers: Set<String>
+  private(set) var speakers: Set<String>
   /// When the document was signed that listed it last for an endpoint's sake, in Unix seconds.
   let signed: Int64
 
@@ -26,18 +28,28 @@ package struct VanishedHost: Sendable, Equatable {
       enforcement: settings.enforces ? .on : .app)
   }
 
-  /// It, without terms if endpoints for hosts below it, or hosts that vanished there, ask for others.
-  func asking(beside inForce: [WatchedEndpoint], _ others: some Sequence<VanishedHost>)
-    -> VanishedHost
-  {
+  /// It, without terms if endpoints for hosts below it, or hosts that vanished there and have a usable key, ask for others.
+  func asking(
+    beside inForce: [WatchedEndpoint], _ others: some Sequence<VanishedHost>,
+    but denied: Set<SPKIPin>
+  ) -> VanishedHost {
     guard settings != nil else { return self }
     func isBelow(_ other: HostPattern) -> Bool { other != pattern && other.isBelow([pattern]) }
+    let others = others.filter { !$0.entries(but: denied).isEmpty }
     let isAtOdds =
       inForce.contains { !$0.terms.asksTheSame(as: terms) && $0.patterns.contains(where: isBelow) }
       || others.contains { !$0.terms.asksTheSame(as: terms) && isBelow($0.pattern) }
     var host = self
     if isAtOdds { host.settings = nil }
     return host
+  }
+
+  /// Forgets the CAs that are known no more for the endpoints that spoke for it, since a key was denied.
+  mutating func disown(_ pin: SPKIPin, knowing keys: [EndpointKeys]) {
+    guard entries.contains(where: { $0.pin == pin }), !keys.isEmpty else { return }
+    let known = Set(keys.flatMap(\.authorities.keys))
+    let left = authorities.filter { known.contains($0.key) }
+    authorities = left.isEmpty ? [EndpointKeys.unknownAuthority: signed] : left
   }
 
   /// Its keys, but for these.
@@ -116,13 +128,14 @@ extension DocumentState {
   }
 
   /// Takes a key that an endpoint's probes withdrew off the hosts that it left alone, unless another one that spoke for them has
-  /// it still. Not the last one: clients would have none, as no endpoint loses its last key by probes.
+  /// it still. Not the last one: clients would have none, as no endpoint loses its last usable key by probes.
   mutating func withdraw(_ pin: SPKIPin, seenAt id: String) {
+    let denied = deniedPins
     for (pattern, host) in vanishedHosts where host.speakers.contains(id) {
-      let isKnown = host.speakers.contains {
-        keysByEndpoint[$0]?.keys.contains { $0.pin == pin } == true
-      }
-      if !isKnown, host.entries.contains(where: { $0.pin != pin }) {
+      let known = host.speakers.flatMap { keysByEndpoint[$0]?.keys ?? [] }
+      let announced = Set(known.filter { $0.staged != nil }.map(\.pin))
+      let left = host.entries(but: denied.union(announced)).filter { $0.pin != pin }
+      if !known.contains(where: { $0.pin == pin }), !left.isEmpty {
         vanishedHosts[pattern]?.entries.removeAll { $0.pin == pin }
       }
     }
@@ -143,9 +156,21 @@ extension DocumentState {
       vanishedHosts[host.pattern]?.entries.removeAll { $0.pin == pin }
     }
     // Until the next is signed, the document lists them: that is not what is left of hosts whose last key this is.
+    let (denied, known) = (deniedPins, ids.sorted().compactMap { keysByEndpoint[$0] })
     for pattern in patterns where vanishedHosts[pattern] == nil {
-      vanishedHosts[pattern] = VanishedHost(withoutKeys: pattern)
+      vanishedHosts[pattern] = VanishedHost(pattern, keeping: known, denied: denied)
     }
+  }
+
+  /// Takes an endpoint that left off a host that vanished.
+  ///
+  /// - Returns: whether others that spoke for it are left.
+  mutating func leave(_ pattern: HostPattern, by id: String) -> Bool {
+    let others = vanishedHosts[pattern]?.speakers.filter { $0 != id && tombstones[$0] == nil }
+    let known = (others ?? []).compactMap { keysByEndpoint[$0] }.filter { !$0.keys.isEmpty }
+    guard !known.isEmpty else { return false }
+    vanishedHosts[pattern]?.leave(id, to: known)
+    return true
   }
 }
 
@@ -181,6 +206,7 @@ private struct Leaving {
     return VanishedHost(
       pattern: pattern, entries: entries.isEmpty ? listed : entries, settings: settings[pattern],
       decided: decided.dropFirst().reduce(decided.first) { $0?.united(with: $1) },
+      isManual: speakers.contains { state.overrides[$0]?.approval == .manual },
       authorities: authorities.isEmpty
         ? [EndpointKeys.unknownAuthority: state.signed] : authorities,
       speakers: speakers, signed: state.signed)
@@ -192,11 +218,27 @@ private struct Leaving {
 }
 
 extension VanishedHost {
-  /// One of which nothing is left.
-  init(withoutKeys pattern: HostPattern) {
+  /// One that lost its last usable key to a person, with the denied ones that are left: it has no first sight then.
+  init(_ pattern: HostPattern, keeping keys: [EndpointKeys], denied: Set<SPKIPin>) {
     self.pattern = pattern
-    (entries, settings, decided, authorities, speakers) = ([], nil, nil, [:], [])
-    signed = 0
+    entries = keys.flatMap(\.keys).filter { denied.contains($0.pin) }.map {
+      DocumentEntry(pattern: pattern, pin: $0.pin, fqdn: pattern.base, date: $0.firstSeen)
+    }
+    (settings, decided, isManual, speakers, signed) = (nil, nil, false, [], 0)
+    authorities =
+      entries.isEmpty
+      ? [:]
+      : keys.reduce(into: [:]) {
+        $0.merge($1.authorities, uniquingKeysWith: max)
+      }
+  }
+
+  /// Lets go of an endpoint that is taken out, and of the keys that it alone had.
+  mutating func leave(_ id: String, to others: [EndpointKeys]) {
+    speakers.remove(id)
+    let known = Set(others.flatMap(\.keys).map(\.pin))
+    let left = entries.filter { known.contains($0.pin) }
+    if !left.isEmpty { entries = left }
   }
 
   /// Its part of a record.
@@ -218,6 +260,7 @@ extension VanishedHost {
     ]
     json["settings"] = settings?.json
     json["terms"] = decided?.json
+    if isManual { json["manual"] = .bool(true) }
     return .object(json)
   }
 
@@ -238,6 +281,7 @@ extension VanishedHost {
     speakers = Set(try reader.strings("speakers"))
     signed = try reader.integer("signed")
     decided = try HostTerms(in: reader)
+    isManual = reader.object["manual"] == .bool(true)
     settings = try reader.object["settings"].map { json throws(StateFault) in
       guard let settings = try? HostSettings(json) else { throw reader.fault("settings") }
       return settings

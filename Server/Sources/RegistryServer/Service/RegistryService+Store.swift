@@ -198,13 +198,11 @@ extension RegistryService {
         let new = read.documents.first(where: { $0.file == coordinator.file })
       else { continue }
       let state = await coordinator.state
-      // One that is in force already keeps nobody from other edits.
-      let known = state.vanishedConflicts(among: state.endpoints(configured: old.endpoints))
-      let pair = state.vanishedConflicts(among: state.endpoints(configured: new.endpoints)).first {
-        pair in !known.contains { $0 == pair }
-      }
-      if let pair {
-        throw .terms(DifferingTerms.message(pair, new.file))
+      // One that is in force already, with the same terms, keeps nobody from other edits.
+      let known = state.vanishedOdds(configuring: old.endpoints)
+      let odds = state.vanishedOdds(configuring: new.endpoints).filter { known[$0] != $1 }
+      if let pair = odds.keys.min(by: { $0.lexicographicallyPrecedes($1) }) {
+        throw .terms(DifferingTerms.message((one: pair[0], other: pair[1]), new.file))
       }
     }
   }

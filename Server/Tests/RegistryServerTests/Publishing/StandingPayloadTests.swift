@@ -23,8 +23,11 @@ import Testing
       directory: directory.path(), publishing: PublishingConfiguration(statements: statements))
   }
 
-  private func content(_ keys: UInt8..., hosts: [String] = ["www.example.com"]) -> DocumentContent {
+  private func content(
+    _ keys: UInt8..., hosts: [String] = ["www.example.com"], after last: PublishedDocument? = nil
+  ) -> DocumentContent {
     var state = DocumentState()
+    state.document = last?.bytes ?? []
     let endpoints = hosts.map { WatchedEndpoint(fqdn: HostName.literal($0)) }
     for endpoint in endpoints {
       state.keysByEndpoint[endpoint.id] = EndpointKeys(
@@ -111,7 +114,8 @@ import Testing
     try directory.write(list.json.canonicalBytes, to: "keysets/" + Self.file)
     let second = try #require(
       try signer().sign(
-        content(1), file: Self.file, after: state(after: first), at: Self.start + Self.day))
+        content(1, after: first), file: Self.file, after: state(after: first),
+        at: Self.start + Self.day))
     #expect(second.number?.epoch == 1)
     #expect(try payload(of: second) == payload(of: first))
     let third = try #require(

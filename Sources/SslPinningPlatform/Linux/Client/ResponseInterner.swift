@@ -59,9 +59,9 @@
           isFirst = false
           continue
         }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
-          continue
-        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+          HeaderRule.isToken(line[..<colon])
+        else { continue }
         let name = String(decoding: line[..<colon], as: UTF8.self)
         let value = String(
           decoding: Self.trimmed(line[line.index(after: colon)...]), as: UTF8.self)
