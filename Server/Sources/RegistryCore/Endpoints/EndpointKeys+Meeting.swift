@@ -74,8 +74,10 @@ extension EndpointKeys {
         by: context.vantages, quorum: context.quorum, probes: isFirst ? 1 : rule.probes)
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
-    let others = Self.answering(probe, context).subtracting(witnesses)
+    // Whoever is before this server may have it ask points for more than they answer: that is no silence.
+    let others = Self.answering(probe, context)
       .subtracting(context.silent(about: candidate.paths.keys))
+      .union(context.overasked.intersection(context.vantages)).subtracting(witnesses)
     if context.isOutvoted(by: others, against: witnesses) { reasons.append(.vantagePoints) }
     if !isKnown(candidate.chain, context), !isVouchedFor { reasons.append(.newIssuer) }
     if !isFirst {

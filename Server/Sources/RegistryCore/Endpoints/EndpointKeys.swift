@@ -86,7 +86,7 @@ public struct EndpointKeys: Sendable, Hashable {
     endTimesToCome(at: clock)
     for pin in candidates.keys { candidates[pin]?.isGainingVoices = false }
     var context = context
-    context.unheard = probe.unheard
+    (context.unheard, context.overasked) = (probe.unheard, probe.overasked)
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }

@@ -143,6 +143,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         return observation
       })
     result.untold = untold
+    result.overasked = Set(refusing.map { vantages[$0] })
     return result
   }
 

@@ -284,6 +284,7 @@ struct TLSEndpointProberTests {
       let probe = await observer.probe(endpoint)
       #expect(
         probe.observations.map(\.vantage) == ["direct", "direct", "full", "oslo", "oslo", "oslo"])
+      #expect(probe.overasked == ["full"])
       #expect(probe.observations.last?.address == "")
       // At the same addresses the same keys, in whatever order they are asked for.
       let seen = zip(probe.observations, probe.pins).filter { $0.0.address != "" }

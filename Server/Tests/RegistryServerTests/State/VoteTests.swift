@@ -56,6 +56,27 @@ import Testing
     #expect(bench.keys == [1])
   }
 
+  @Test(
+    "that had too many questions are not silent: a quorum of them holds a key, and one of three does not",
+    arguments: [0, 1])
+  func overasked(settled: Int) {
+    var bench = settled > 0 ? Self.settled() : LedgerBench(points: Self.points)
+    let view = Self.view(.key(2), .silent, .silent, .silent)
+    bench.see(view, 5, overasking: ["fra", "osl"])
+    #expect(!bench.keys.contains(2))
+    var other = bench
+    other.see(view)
+    #expect(other.keys.contains(2))
+    bench.see(Self.view(.key(2), .key(2), .silent, .key(2)), overasking: ["fra", "osl"])
+    #expect(bench.keys.contains(2))
+    // A listed key is not gone by it.
+    bench.see(view, 100, every: 20, overasking: ["fra", "osl", "syd"])
+    #expect(bench.keys.contains(2))
+    bench = Self.settled()
+    bench.see(view, 3, overasking: ["fra"])
+    #expect(bench.keys == [1, 2])
+  }
+
   @Test("that are no longer configured vouch for nothing")
   func leftPoint() {
     let new = LedgerBench.Answer.key(2, under: 101)

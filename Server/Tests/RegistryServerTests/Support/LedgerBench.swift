@@ -60,10 +60,14 @@ struct LedgerBench {
   }
 
   /// Enters so many probes that all show the same.
-  mutating func see(_ view: View, _ times: Int = 1, every pause: Int64 = 2) {
+  mutating func see(
+    _ view: View, _ times: Int = 1, every pause: Int64 = 2, overasking points: Set<String> = []
+  ) {
+    var probe = Self.probe(view)
+    probe.overasked = points
     for _ in 0..<times {
       now += pause
-      events += endpointKeys.enter(Self.probe(view), at: now, rule: Self.rule, context: context)
+      events += endpointKeys.enter(probe, at: now, rule: Self.rule, context: context)
     }
   }
 
