@@ -19,8 +19,11 @@ package struct DocumentContent: Sendable, Equatable {
     let spokenFor = Set(endpoints.flatMap(\.patterns))
     let denied = state.deniedPins
     // A wildcard's terms would count for hosts below it that ask for others.
-    let gone = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
-    let left = gone.map { $0.asking(beside: endpoints, gone, but: denied) }
+    var gone = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
+    let below = TermsBelow(endpoints, gone, but: denied)
+    for index in gone.indices where below.differ(from: gone[index]) { gone[index].settings = nil }
+    let left =
+      gone
       .sorted { Self.order($0.pattern) < Self.order($1.pattern) }
     let (hasLaterKeys, told) = (state.number?.epoch ?? 0 > 0, spokenFor.union(state.removed))
     let kept = left.filter {

@@ -168,12 +168,23 @@ extension DocumentState {
     let known = Set(configured.flatMap(\.patterns)).union(removed)
       .union(vanished(beside: configured).keys)
     let ids = Set(configured.map(\.id))
+    let settings = DocumentEntry.settings(in: copy.bytes)
+    var asked: [String: HostTerms] = [:]
+    defer {
+      // What clients ask for is not forgotten with the record.
+      for (id, terms) in asked where overrides[id]?.terms == nil {
+        overrides[id, default: Override()].terms = terms
+      }
+    }
     for entry in DocumentEntry.listed(in: copy.bytes) where !known.contains(entry.pattern) {
       let endpoints = [entry.fqdn, entry.pattern.base].map {
         WatchedEndpoint(fqdn: $0, patterns: [entry.pattern])
       }
       guard let endpoint = endpoints.first(where: { !ids.contains($0.id) }) else { continue }
       tombstones[endpoint.id] = nil
+      if let terms = settings[entry.pattern].map({ HostTerms($0) }) {
+        asked[endpoint.id] = asked[endpoint.id]?.united(with: terms) ?? terms
+      }
       if let index = added.firstIndex(where: { $0.id == endpoint.id }) {
         if !added[index].patterns.contains(entry.pattern) {
           added[index].patterns.append(entry.pattern)

@@ -175,11 +175,8 @@ extension DocumentState {
   package func markingWhoLeft(_ endpoints: [WatchedEndpoint]) -> DocumentState {
     var marked = self
     let inForce = Set(endpoints.map(\.id))
-    let denied = deniedPins
-    let silenced = vanishedHosts.values.filter {
-      $0.settings != nil
-        && $0.asking(beside: endpoints, vanishedHosts.values, but: denied).settings == nil
-    }
+    let below = TermsBelow(endpoints, Array(vanishedHosts.values), but: deniedPins)
+    let silenced = vanishedHosts.values.filter(below.differ)
     func odds(_ isMeant: (VanishedHost) -> Bool) -> String {
       let names = silenced.filter(isMeant).map(\.pattern.description).sorted()
       guard !names.isEmpty else { return "" }

@@ -1,6 +1,13 @@
 import SslPinningRules
 
 extension HostTerms {
+  /// What a statement says.
+  init(_ settings: HostSettings) {
+    self.init(
+      ca: NamedIssuers(pins: Set(settings.ca)), match: settings.match == .any ? .any : .all,
+      enforcement: settings.enforces ? .on : .app)
+  }
+
   /// The settings of a statement, one for each listed pattern that has terms, in the order of the endpoints.
   ///
   /// - Each pattern once, or clients would refuse the whole statement.
@@ -94,12 +101,11 @@ extension DocumentState {
     let left = vanished(beside: inForce).values.filter {
       !spokenFor.contains($0.pattern) && !$0.entries(but: denied).isEmpty
     }
+    let neighbours = PatternNeighbours(left.isEmpty ? [] : meant.map(\.patterns))
     return left.sorted { $0.pattern.description < $1.pattern.description }.flatMap { host in
-      meant.filter {
-        !($0.terms.ca.pins.isEmpty && host.terms.ca.pins.isEmpty)
-          && !$0.terms.asksTheSame(as: host.terms)
-          && (host.pattern.isBelow(Set($0.patterns))
-            || $0.patterns.contains { $0.isBelow([host.pattern]) })
+      let terms = host.terms
+      return neighbours.around(host.pattern).map { meant[$0] }.filter {
+        !($0.terms.ca.pins.isEmpty && terms.ca.pins.isEmpty) && !$0.terms.asksTheSame(as: terms)
       }.map { (one: $0.id, other: "\(host.pattern)") }
     }
   }

@@ -21,28 +21,7 @@ package struct VanishedHost: Sendable, Equatable {
   /// When the document was signed that listed it last for an endpoint's sake, in Unix seconds.
   let signed: Int64
 
-  var terms: HostTerms {
-    guard let settings else { return .standard }
-    return HostTerms(
-      ca: NamedIssuers(pins: Set(settings.ca)), match: settings.match == .any ? .any : .all,
-      enforcement: settings.enforces ? .on : .app)
-  }
-
-  /// It, without terms if endpoints for hosts below it, or hosts that vanished there and have a usable key, ask for others.
-  func asking(
-    beside inForce: [WatchedEndpoint], _ others: some Sequence<VanishedHost>,
-    but denied: Set<SPKIPin>
-  ) -> VanishedHost {
-    guard settings != nil else { return self }
-    func isBelow(_ other: HostPattern) -> Bool { other != pattern && other.isBelow([pattern]) }
-    let others = others.filter { !$0.entries(but: denied).isEmpty }
-    let isAtOdds =
-      inForce.contains { !$0.terms.asksTheSame(as: terms) && $0.patterns.contains(where: isBelow) }
-      || others.contains { !$0.terms.asksTheSame(as: terms) && isBelow($0.pattern) }
-    var host = self
-    if isAtOdds { host.settings = nil }
-    return host
-  }
+  var terms: HostTerms { settings.map { HostTerms($0) } ?? .standard }
 
   /// Forgets the CAs that are known no more for the endpoints that spoke for it, since a key was denied.
   mutating func disown(_ pin: SPKIPin, knowing keys: [EndpointKeys]) {
@@ -55,6 +34,30 @@ package struct VanishedHost: Sendable, Equatable {
   /// Its keys, but for these.
   package func entries(but denied: Set<SPKIPin>) -> [DocumentEntry] {
     entries.filter { !denied.contains($0.pin) }
+  }
+}
+
+/// What clients ask for at hosts below those that vanished: of endpoints in force, and of other hosts that vanished and have a
+/// usable key.
+struct TermsBelow {
+  private let neighbours: PatternNeighbours
+  private let terms: [HostTerms]
+
+  init(_ inForce: [WatchedEndpoint], _ hosts: [VanishedHost], but denied: Set<SPKIPin>) {
+    guard hosts.contains(where: { $0.settings != nil }) else {
+      (neighbours, terms) = (PatternNeighbours([]), [])
+      return
+    }
+    let usable = hosts.filter { !$0.entries(but: denied).isEmpty }
+    neighbours = PatternNeighbours(inForce.map(\.patterns) + usable.map { [$0.pattern] })
+    terms = inForce.map(\.terms) + usable.map(\.terms)
+  }
+
+  /// Whether they ask for something else than a host did, for which its terms would count as well.
+  func differ(from host: VanishedHost) -> Bool {
+    guard host.settings != nil else { return false }
+    let own = host.terms
+    return neighbours.below(host.pattern).contains { !terms[$0].asksTheSame(as: own) }
   }
 }
 

@@ -44,7 +44,7 @@ import Testing
 
   private static func copy(
     _ listed: [UInt8: Int64], denied: [UInt8] = [], for host: String = "a.example",
-    by fqdn: String? = nil
+    by fqdn: String? = nil, asking settings: [HostSettings] = []
   ) -> PublishedDocument {
     let keys = listed.sorted { $0.key < $1.key }.map { key, age in
       JSONValue.object([
@@ -54,7 +54,10 @@ import Testing
     }
     let document: JSONObject = [
       "payload": .object(["keys": .array(keys)]),
-      "statement": .object(["denied": .array(denied.map { .string(pin($0).base64) })]),
+      "statement": .object([
+        "denied": .array(denied.map { .string(pin($0).base64) }),
+        "hosts": .array(settings.map(\.json)),
+      ]),
     ]
     return PublishedDocument(
       file: "a.json", bytes: JSONValue.object(document).canonicalBytes, document: document,
@@ -167,5 +170,21 @@ import Testing
     #expect(endpoints.map(\.id) == ["gate.test:443", "b.test:443"])
     state = state.goingOn(from: copy, endpoints: endpoints)
     #expect(state.keysByEndpoint["b.test:443"]?.keys.map(\.pin) == [pin(1)])
+  }
+
+  @Test(
+    "of a host that nobody configured keep what clients ask for, unless a person says otherwise")
+  func asking() throws {
+    let settings = HostSettings(try HostPattern("b.test"), ca: [pin(101)], match: .any)
+    let copy = Self.copy([1: 30 * Self.day], for: "b.test", asking: [settings]).signedCopy
+    let (asked, decided) = (
+      HostTerms(ca: NamedIssuers(pins: [pin(101)]), match: .any), HostTerms(match: .any)
+    )
+    for person in [nil, decided] {
+      var state = DocumentState()
+      if let person { state.overrides["b.test:443", default: .init()].terms = person }
+      state.watchHosts(of: copy, beside: [])
+      #expect(state.endpoints(configured: []).map(\.terms) == [person ?? asked])
+    }
   }
 }
