@@ -1,21 +1,5 @@
 import Dispatch
 
-/// Begins a task that requests wait for, beside the threads that all tasks of the process share: an app that blocks those,
-/// with a semaphore for an answer say, would keep away the very fetch that it waits for.
-///
-/// What it calls runs there, too; a `Task` that it begins does not. Its priority is high, since that has other threads than
-/// the usual one: on Apple platforms that is all, and on Linux what is left on those threads is the end of a sleep.
-@discardableResult
-package func promptTask<Value: Sendable>(
-  _ work: @escaping @Sendable () async -> Value
-) -> Task<Value, Never> {
-  #if os(Linux)
-    Task(executorPreference: PromptThreads.shared, priority: .high, operation: work)
-  #else
-    Task(priority: .high, operation: work)
-  #endif
-}
-
 #if os(Linux)
   /// Several serial queues, since on Linux only such ones have threads of their own, and a list that takes long to read must
   /// not keep the next task waiting.
@@ -39,3 +23,19 @@ package func promptTask<Value: Sendable>(
     }
   }
 #endif
+
+/// Begins a task that requests wait for, beside the threads that all tasks of the process share: an app that blocks those,
+/// with a semaphore for an answer say, would keep away the very fetch that it waits for.
+///
+/// What it calls runs there, too; a `Task` that it begins does not. Its priority is high, since that has other threads than
+/// the usual one: on Apple platforms that is all, and on Linux what is left on those threads is the end of a sleep.
+@discardableResult
+package func promptTask<Value: Sendable>(
+  _ work: @escaping @Sendable () async -> Value
+) -> Task<Value, Never> {
+  #if os(Linux)
+    Task(executorPreference: PromptThreads.shared, priority: .high, operation: work)
+  #else
+    Task(priority: .high, operation: work)
+  #endif
+}
