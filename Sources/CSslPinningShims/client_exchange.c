@@ -1,8 +1,8 @@
 // The transfers of client_loop.h: their options, and where their bytes go.
 #if defined(__linux__)
+#include "answer_bounds.h"
 #include "client_internal.h"
 #include "localhost_names.h"
-#include "swelling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +120,9 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *argum
   if (starts_with(bytes, length, "location:")) x->has_location |= has_value(bytes, length, 9);
   if (starts_with(bytes, length, "transfer-encoding:") && ends_in_chunks(bytes, length))
     x->is_chunked = true;
-  if (x->head.count + length > LARGEST_HEAD || !append(&x->head, bytes, length)) return 0;
+  if (x->head.count == 0) x->codings = 0;
+  x->codings += pp_codings(bytes, length);
+  if (x->codings > 1 || x->head.count + length > LARGEST_HEAD || !append(&x->head, bytes, length)) return 0;
   if (length <= 2 && (bytes[0] == '\r' || bytes[0] == '\n')) {
     x->head_ended = true;
     x->head_complete = x->status >= 200;
@@ -146,11 +148,11 @@ static size_t receive_body(char *bytes, size_t size, size_t count, void *argumen
     x->unread += length;
     announce(x);
   }
-  x->decoded += (int64_t)length;
-  if (pp_may_swell(x->decoded)) {
+  if (!pp_turn_goes_on(length)) return 0;
+  if (pp_swells(&x->swelling, length)) {
     curl_off_t received = 0;
     curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
-    if (pp_is_swollen(x->decoded, received)) return 0;
+    if (!pp_was_read(&x->swelling, received)) return 0;
   }
   return append(&x->body, bytes, length) ? length : 0;
 }
@@ -447,7 +449,7 @@ bool pp_exchange_start(pp_exchange *x) {
   x->serial = ++x->client->next_serial;
   x->status = 0;
   x->unread = x->discarded = 0;
-  x->decoded = 0;
+  x->swelling = (pp_swelling){0};
   x->sent = 0;
   x->looks = 0;
   x->head_ended = false;

@@ -2,6 +2,7 @@
 // those that something happened to.
 #if defined(__linux__)
 #define _GNU_SOURCE
+#include "answer_bounds.h"
 #include "client_internal.h"
 #include "endless_tls.h"
 
@@ -257,7 +258,7 @@ void pp_client_act(pp_client *client) {
   for (int rounds = 0; rounds < 16 && client->timer_at >= 0; rounds++) {
     if (client->timer_at > 0 && client->timer_at > microseconds()) return;
     client->timer_at = -1;
-    pp_tls_begin_turn();
+    pp_turn_begin();
     curl_multi_socket_action(client->multi, CURL_SOCKET_TIMEOUT, 0, &running);
   }
 }
@@ -282,7 +283,7 @@ static void handle(pp_client *client, const struct epoll_event *events, int coun
     int mask = ((events[i].events & (EPOLLIN | EPOLLHUP)) ? CURL_CSELECT_IN : 0) |
                ((events[i].events & EPOLLOUT) ? CURL_CSELECT_OUT : 0) |
                ((events[i].events & EPOLLERR) ? CURL_CSELECT_ERR : 0);
-    pp_tls_begin_turn();
+    pp_turn_begin();
     curl_multi_socket_action(client->multi, descriptor, mask, &running);
   }
 }

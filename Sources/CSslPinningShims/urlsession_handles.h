@@ -6,6 +6,7 @@
 // handles are listed, too, and nothing of theirs is touched but how they end; what one of them sets counts for it alone.
 #ifndef PP_URLSESSION_HANDLES_H
 #define PP_URLSESSION_HANDLES_H
+#include "swelling.h"
 #include "urlsession_internal.h"
 
 // How much of an answer's head Foundation has heard.
@@ -27,8 +28,10 @@ struct pp_handle {
   size_t trailers; // bytes behind the body
   size_t head_bytes;
   int head_lines;
-  int cookies;
-  curl_off_t body_bytes; // decoded
+  int cookies, codings;
+  size_t odd_bytes; // of lines beyond ASCII
+  bool in_head;     // behind a status line
+  pp_swelling swelling;
   bool is_cookie; // the last line sets some
   struct pp_handle *next;
 };

@@ -2,8 +2,9 @@
 #if defined(__linux__)
 #include "urlsession_heads.h"
 
-#include "swelling.h"
+#include "answer_bounds.h"
 
+#include <ctype.h>
 #include <string.h>
 
 // The most bytes of an answer's trailers: libcurl keeps them, and has no limit of its own for them.
@@ -17,6 +18,9 @@
 #define MOST_COOKIES 50
 // The most digits of a body's length. Foundation ends the process where one does not fit its arithmetic.
 #define MOST_DIGITS 15
+// The longest status line, and the most bytes of lines beyond ASCII: what such characters cost grows with the square.
+#define MOST_STATUS 1024
+#define MOST_ODD (8 * 1024)
 
 // Whether a line of a whole head, or behind it, is for Foundation; keeps account of where the head stands.
 static bool goes_on(struct pp_handle *h, const char *line, size_t length, long status) {
@@ -34,23 +38,19 @@ static bool goes_on(struct pp_handle *h, const char *line, size_t length, long s
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// What no server may send, and Foundation reads in its own way: blanks before a field's colon (RFC 9112 section 5.1), and a CR
-// within a line (section 2.2).
-static bool is_malformed(const char *line, size_t length) {
+// A field whose name is a token, right before its colon (RFC 9110 section 5.6.2, RFC 9112 section 5.1), without a CR (section 2.2):
+// of others Foundation makes what it likes, cookies too.
+static bool is_field(const char *line, size_t length) {
+  static const char marks[] = "!#$%&'*+-.^_`|~";
+  size_t end = 0;
   while (length > 0 && strchr("\r\n", line[length - 1])) length--;
-  const char *colon = memchr(line, ':', length);
-  bool is_status = length >= 5 && memcmp(line, "HTTP/", 5) == 0;
-  return memchr(line, '\r', length) ||
-         (!is_status && colon > line && is_blank(colon[-1]) && !is_blank(line[0]));
+  while (end < length && (isalnum((unsigned char)line[end]) || (line[end] && strchr(marks, line[end])))) end++;
+  return end > 0 && end < length && line[end] == ':' && !memchr(line, '\r', length);
 }
 
-// A line that goes on with the field before it (section 5.2) is also one of its own, behind its blanks: Foundation takes it for that.
 static bool names(const char *line, size_t length, const char *name) {
-  while (length > 0 && is_blank(line[0])) line++, length--;
   size_t end = strlen(name);
-  if (length < end || !curl_strnequal(line, name, end)) return false;
-  while (end < length && is_blank(line[end])) end++;
-  return end < length && line[end] == ':';
+  return length > end && curl_strnequal(line, name, end) && line[end] == ':';
 }
 
 // A body's length that is no number, or one of which nobody can wait for the end (RFC 9112 section 6.3 ends the connection,
@@ -85,15 +85,23 @@ static int cookies_in(struct pp_handle *h, const char *line, size_t length) {
   return count;
 }
 
-// What Foundation must not read, and no server may send: a name, or a cookie (RFC 6265 section 4.1.1), with bytes beyond ASCII.
-// It counts bytes there and steps in characters, which ends the process, and compares names for seconds.
-static bool is_unreadable(const struct pp_handle *h, const char *line, size_t length) {
-  const char *colon = memchr(line, ':', length);
-  size_t end = h->is_cookie ? length : colon ? (size_t)(colon - line) : 0;
-  if (length >= 5 && memcmp(line, "HTTP/", 5) == 0) return false;
-  for (size_t i = 0; i < end; i++)
+static bool is_beyond_ascii(const char *line, size_t length) {
+  for (size_t i = 0; i < length; i++)
     if ((unsigned char)line[i] >= 0x80) return true;
   return false;
+}
+
+// What is kept from Foundation: what is no field, with the lines that it goes on in, and such a line (section 5.2) that Foundation
+// would take for a field of its own; a challenge beyond the first origin; a cookie beyond ASCII, which RFC 6265 section 4.1.1 bars and
+// which ends the process, since Foundation counts bytes and steps in characters; and more of such text than it reads in no time.
+static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long status) {
+  if (is_beyond_ascii(line, length)) {
+    h->odd_bytes += length;
+    if (h->is_cookie || h->odd_bytes > MOST_ODD) return true;
+  }
+  if (is_blank(line[0])) return h->hides || memchr(line, ':', length);
+  return !is_field(line, length) ||
+         (h->has_crossed && status == 401 && names(line, length, "WWW-Authenticate"));
 }
 
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
@@ -107,24 +115,29 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
     return h->trailers > MOST_TRAILERS ? 0 : length;
   }
   h->head_bytes += length;
-  if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD || is_malformed(line, length)) return 0;
+  if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD) return 0;
+  bool is_status = !h->in_head, is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
+  h->in_head = !is_end;
+  if (is_status && length > MOST_STATUS) return 0;
+  if (is_status) h->codings = 0;
+  h->codings += pp_codings(line, length);
   h->cookies += cookies_in(h, line, length);
-  if (h->cookies > MOST_COOKIES || is_no_length(line, length)) return 0;
-  // With the lines that such a field goes on in.
-  h->hides = (h->hides && is_blank(line[0])) || is_unreadable(h, line, length) ||
-             (h->has_crossed && status == 401 && names(line, length, "WWW-Authenticate"));
+  if (h->cookies > MOST_COOKIES || h->codings > 1 || is_no_length(line, length)) return 0;
+  h->hides = !is_status && !is_end && is_hidden(h, line, length, status);
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }
 
 static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
   struct pp_handle *h = argument;
-  curl_off_t decoded = h->body_bytes + (curl_off_t)(size * count), received = 0;
-  if (pp_may_swell(decoded)) {
+  pp_swelling before = h->swelling;
+  if (!pp_turn_goes_on(size * count)) return 0;
+  if (pp_swells(&h->swelling, size * count)) {
+    curl_off_t received = 0;
     pp_easy_info(h->easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);
-    if (pp_is_swollen(decoded, received)) return 0;
+    if (!pp_was_read(&h->swelling, received)) return 0;
   }
   size_t taken = h->write_function(bytes, size, count, h->writer);
-  if (taken != CURL_WRITEFUNC_PAUSE) h->body_bytes = decoded;
+  if (taken == CURL_WRITEFUNC_PAUSE) h->swelling = before;
   return taken;
 }
 
@@ -139,10 +152,11 @@ static bool hear(struct pp_handle *h, curl_write_callback head, void *listener, 
 bool pp_heads_listen(struct pp_handle *h) {
   if (!h || !h->listener || !h->header_function || !h->writer || !h->write_function) return false;
   h->head = PP_HEAD_NONE;
-  h->hides = h->asks_again = h->is_cookie = false;
+  h->hides = h->asks_again = h->is_cookie = h->in_head = false;
   h->trailers = h->head_bytes = 0;
   h->head_lines = h->cookies = 0;
-  h->body_bytes = 0;
+  h->odd_bytes = 0;
+  h->swelling = (pp_swelling){0};
   h->is_heard = true;
   return hear(h, receive_header, h, receive_body, h);
 }

@@ -1,6 +1,7 @@
 // See urlsession_hook.h for what this is and who calls it on which thread.
 #if defined(__linux__)
 #define _GNU_SOURCE
+#include "answer_bounds.h"
 #include "endless_tls.h"
 #include "localhost_names.h"
 #include "urlsession_heads.h"
@@ -385,7 +386,7 @@ static CURLMcode HOOKED(curl_multi_socket_action)(CURLM *multi, curl_socket_t so
     replay_ready(s);
     socket = CURL_SOCKET_TIMEOUT, events = 0;
   }
-  pp_tls_begin_turn();
+  pp_turn_begin();
   return REAL(curl_multi_socket_action)(s ? s->multi : multi, socket, events, running);
 }
 

@@ -92,7 +92,10 @@ struct ProbeSuitesTests {
           identity, http2: false, protocols: "TLSv1.2",
           directives: """
             ssl_ciphers DHE-RSA-AES128-GCM-SHA256; ssl_dhparam dh.pem; return 204;
-            """)
+            """),
+        Nginx.Site(
+          identity, http2: false, protocols: "TLSv1.3",
+          directives: "ssl_ecdh_curve ffdhe8192; return 204;"),
       ], files: ["dh.pem": String(decoding: field, as: UTF8.self)])
     for port in nginx.ports {
       await #expect(throws: ProbeError.self) {

@@ -8,6 +8,8 @@
 #ifndef PP_CLIENT_LOOP_H
 #define PP_CLIENT_LOOP_H
 
+#include "swelling.h"
+
 #include <curl/curl.h>
 #include <openssl/ssl.h>
 #include <stdbool.h>
@@ -73,7 +75,8 @@ struct pp_exchange {
   size_t unread;      // bytes of a streamed body that nobody has taken yet
   size_t unread_limit;  // from there on the transfer is paused
   size_t discarded;
-  int64_t decoded;    // bytes of the body
+  pp_swelling swelling;
+  int codings;
   int status;
   int64_t sent;         // of its body, as libcurl counts
   int looks;            // how often libcurl called before it had a connection

@@ -77,14 +77,6 @@ struct HeadTests {
     let value = (0..<60).map { "\"a\($0)\":0" }.joined(separator: ",")
     #expect(try await end(["Set-Cookie: prefs={" + value]) == "ok")
     #expect(try await end([list(40, ","), "\tx=y," + list(20, " , ").dropFirst(12)]) != "ok")
-    // Spellings that Foundation reads all the same.
-    #expect(try await end(["X-A: b", "  " + list(51, ",")]) != "ok")
-    #expect(
-      try await end(["X-A: b", "  " + list(51, ",").replacing("cookie:", with: "cookie :")]) != "ok"
-    )
-    #expect(try await end(["X-A: b", " " + list(50, ",")]) == "ok")
-    #expect(try await end([list(51, ",").replacing("cookie:", with: "cookie :")]) != "ok")
-    #expect(try await end([list(51, ",\r")]) != "ok")
     #expect(try await end(["X-A: " + String(repeating: ",", count: 300)]) == "ok")
   }
 
@@ -97,8 +89,8 @@ struct HeadTests {
         ("+9223372036854775807", false), ("+0009223372036854775807", false), ("+5", false),
         ("-1", false), ("0x5", false), ("5, 5", false), ("", false),
         ("\r\n 9223372036854775807", false),
-        ("5\r\nX-A: b\r\n Content-Length: 9223372036854775807", false),
-        ("5\r\nX-A: b\r\n c:d", true), ("5\r\nX-A : b", false), ("5\r\nX-A: b\rc", false),
+        ("5\r\nX-A: b\r\n Content-Length: 9223372036854775807", true),
+        ("5\r\nX-A: b\r\n c:d", true), ("5\r\nX-A : b", true), ("5\r\nX-A: b\rc", true),
       ].enumerated() {
         let end = try await Self.end(
           "GET", "HTTP/1.1 200 OK\r\ncontent-LENGTH: \(length)\r\n\r\nwhole")
@@ -109,12 +101,19 @@ struct HeadTests {
     }
   }
 
-  @Test("has no cookie and no name beyond ASCII: Foundation ends the process, or takes seconds")
+  @Test(
+    "has no field that is none, and no cookie beyond ASCII: Foundation ends the process, or takes seconds"
+  )
   func unreadable() async {
     await #expect(processExitsWith: .success) {
       let lines = [
         "Set-Cookie: a\u{315}=", "Set-Cookie: 👨‍👩‍👧=b", "X-A: b\r\n Set-Cookie: a\u{301}\u{301}=b",
         "Set-Cookie: a=b\r\n ; c\u{301}\u{301}=d", "a\u{315}\u{300}: b", "a\u{315}: b\r\n c",
+        "\u{b}Set-Cookie: a\u{315}=", "Set-Cookie\u{c}: a\u{315}=", ":Set-Cookie: a\u{315}=",
+        "X-A: b\r\n \u{b}Set-Cookie: a\u{315}=", "X-A: b,\rSet-Cookie: a\u{315}=",
+        "HTTP/a\u{315}: b",
+        "Content-Disposition: attachment; filename="
+          + String(repeating: "a\u{315}\u{300}", count: 4000),
       ]
       for line in lines {
         let head = "HTTP/1.1 200 \u{fc}\r\nContent-Length: 2\r\nX-B: \u{fc}\r\n\(line)\r\n\r\nok"
@@ -127,6 +126,7 @@ struct HeadTests {
           let fields = (response as? HTTPURLResponse)?.allHeaderFields ?? [:]
           let names = fields.keys.compactMap { $0 as? String }
           guard body == Data("ok".utf8), names.contains("X-B"),
+            !names.contains("Content-Disposition"),
             names.allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } })
           else { exit(isSession ? 3 : 4) }
         }

@@ -36,6 +36,8 @@ import Testing
       "/br": ("br", [UInt8](#require(Data(base64Encoded: Self.brotli)))),
       "/gzip": ("gzip", Self.output(of: zeros)),
       "/twice": ("gzip, gzip", Self.output(of: "head -c 256M /dev/zero | gzip -9 | gzip -9")),
+      // Of two codings one may leave nothing.
+      "/none": ("gzip, gzip", Self.output(of: "head -c 1K /dev/zero | gzip | gzip")),
     ]
     let site = try PinnedSite { request in
       guard let (coding, body) = bodies[request.path] else { return .text("hello") }
@@ -43,7 +45,9 @@ import Testing
         headers: [HTTPField("Content-Encoding", coding)], body: body, delivery: delivery)
     }
     let session = site.session()
-    for (path, isServed) in [("/br", false), ("/gzip", true), ("/twice", false), ("/", true)] {
+    for (path, isServed) in [
+      ("/br", false), ("/gzip", true), ("/twice", false), ("/none", false), ("/", true),
+    ] {
       let url = try site.url(path)
       let length = path == "/" ? 5 : Self.megabytes << 20
       let answers = [

@@ -213,7 +213,7 @@ public struct DecisionContext: Sendable {
   public var isMassChange = false
   /// The vantage points that were asked for a kind of key and got no answer, by the kind.
   var unheard: [String: Set<String>] = [:]
-  /// Those that had too many questions to answer all of this probe.
+  /// Those that had too many questions to answer all of this probe, or that the endpoint cut off though it did not lately.
   var overasked: Set<String> = []
 
   /// Nothing out of the ordinary.

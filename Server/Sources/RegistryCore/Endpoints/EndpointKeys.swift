@@ -86,8 +86,13 @@ public struct EndpointKeys: Sendable, Hashable {
     endTimesToCome(at: clock)
     for pin in candidates.keys { candidates[pin]?.isGainingVoices = false }
     var context = context
-    (context.unheard, context.overasked) = (probe.unheard, probe.overasked)
+    context.unheard = probe.unheard
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
+    // A server may limit what one point asks, and whoever is before this server may use that up.
+    let lately = keys.flatMap {
+      $0.seenAt.filter { now - $0.value <= rule.window }.map(\.key.vantage)
+    }
+    context.overasked = probe.overasked.union(probe.cutOff.intersection(lately))
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
     let last = excuseUnwatchedTime(before: now, rule)

@@ -9,8 +9,10 @@ public struct ProbeResult: Sendable, Hashable {
   /// Places that were asked for a kind of key, and neither proved one nor refused the kind. Those that an observation
   /// tells of are not among them. A key of that kind that was seen there before is not gone by such silence.
   public var untold: Set<Place> = []
-  /// The vantage points that had too many questions to answer all of these.
+  /// The vantage points that had too many questions to answer all of these, or whose answers this server was too busy for.
   public var overasked: Set<String> = []
+  /// Those upon which the endpoint ended a handshake.
+  public var cutOff: Set<String> = []
 
   /// A probe.
   public init(observations: [ProbeObservation]) { self.observations = observations }

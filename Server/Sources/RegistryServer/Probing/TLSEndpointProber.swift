@@ -120,7 +120,10 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     let known = note(findings, at: endpoint, for: target)
     let isSeenFromHere = findings.contains { $0.route == 0 && !$0.leafPins.isEmpty }
     silent.withLock { silent in
-      for finding in findings where finding.route != 0 && finding.keyType == nil {
+      for finding in findings
+      where finding.route != 0 && finding.keyType == nil && !finding.wasHeldUp
+        && !finding.isRefusedAsTooMany
+      {
         guard let answer = Self.answer(of: finding, isSeenFromHere: isSeenFromHere) else {
           continue
         }
@@ -143,7 +146,12 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         return observation
       })
     result.untold = untold
-    result.overasked = Set(refusing.map { vantages[$0] })
+    // Whoever stands before this server may keep it busy, too: it was too late for their answers.
+    result.overasked = Set(
+      surveyed.filter { $0.route != 0 && ($0.isRefusedAsTooMany || $0.wasHeldUp) }
+        .map { vantages[$0.route] })
+    result.cutOff = Set(
+      surveyed.filter { $0.route != 0 && $0.wasCutOff }.map { vantages[$0.route] })
     return result
   }
 
@@ -271,6 +279,12 @@ extension ProbeFinding {
   /// Whether a point had too many questions to take this one.
   fileprivate var isRefusedAsTooMany: Bool {
     if case .failure(.proxy(.refused(status: 429))) = outcome { true } else { false }
+  }
+
+  /// Whether the endpoint was reached, and ended the handshake.
+  fileprivate var wasCutOff: Bool {
+    guard keyType == nil, case .failure(.handshake) = outcome else { return false }
+    return blame == .server
   }
 
   /// The key that was proved, if one was.

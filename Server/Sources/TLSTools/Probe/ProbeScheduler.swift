@@ -49,6 +49,8 @@ final class ProbeScheduler {
   private var lastSerial: UInt64 = 0
   /// Finished jobs whose callers have not been notified yet.
   private var over: [ProbeJob] = []
+  /// How busy its thread is.
+  var load = LoopLoad()
 
   init(
     client: ProbeClient, events: ProbeEvents, recall: @escaping Recall = { _, _ in nil },
@@ -133,7 +135,7 @@ final class ProbeScheduler {
 
   private func start(_ job: ProbeRequest) {
     guard !job.deadline.hasPassed else { return job.fail(.timeout(.queue)) }
-    let work = ProbeJob(job)
+    let work = ProbeJob(job, under: load.reading(at: .now))
     works[job.id] = work
     work.isDialling = true
     for (index, route) in job.routes.enumerated() {
@@ -262,6 +264,7 @@ final class ProbeScheduler {
 
   private func finish(_ work: ProbeJob) {
     guard work.isOver, works.removeValue(forKey: work.job.id) != nil else { return }
+    work.wasHeldUp = load.isHeavy(since: work.begun, at: .now)
     over.append(work)
   }
 
@@ -311,7 +314,12 @@ final class ProbeJob {
   private var others: [Int: [(place: Int, finding: ProbeFinding)]] = [:]
   private var result: Result<ProbedServer, ProbeError>?
 
-  init(_ job: ProbeRequest) { self.job = job }
+  /// How busy its thread was when it began.
+  let begun: LoopLoad.Reading
+  /// Whether its thread had so much else to do that it may be why something timed out.
+  var wasHeldUp = false
+
+  init(_ job: ProbeRequest, under load: LoopLoad.Reading) { (self.job, begun) = (job, load) }
 
   var isOver: Bool { !isDialling && sessions.isEmpty && lookups.isEmpty }
 
@@ -368,6 +376,10 @@ final class ProbeJob {
           (findings[route] ?? []).map { finding in
             finding ?? ProbeFinding(route: route, address: nil, outcome: .failure(.cancelled))
           } + (others[route] ?? []).sorted { $0.place < $1.place }.map(\.finding)
+        }.map { finding in
+          var finding = finding
+          if case .failure(.timeout) = finding.outcome { finding.wasHeldUp = wasHeldUp }
+          return finding
         })
     }
   }

@@ -77,6 +77,24 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
+  @Test("that the endpoint cuts off are not silent, unless it did so for ten minutes")
+  func cutOff() {
+    func listed(after seconds: Int64) -> Set<UInt8> {
+      var bench = Self.settled()
+      bench.now += seconds
+      for _ in 0..<3 {
+        bench.now += 2
+        var probe = LedgerBench.probe(Self.view(.key(2), .silent, .silent, .silent))
+        probe.cutOff = ["fra", "osl"]
+        _ = bench.endpointKeys.enter(
+          probe, at: bench.now, rule: LedgerBench.rule, context: bench.context)
+      }
+      return bench.keys
+    }
+    #expect(listed(after: 60) == [1])
+    #expect(listed(after: 700) == [1, 2])
+  }
+
   @Test("that are no longer configured vouch for nothing")
   func leftPoint() {
     let new = LedgerBench.Answer.key(2, under: 101)

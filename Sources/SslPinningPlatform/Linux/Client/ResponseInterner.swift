@@ -44,12 +44,15 @@
   struct ResponseHead {
     var status = 0
     var version = ""
+    /// The most bytes of lines beyond ASCII that are read.
+    private static let mostOddBytes = 8 * 1024
     /// Fields of the same name united with a comma (RFC 9110 section 5.3).
     var fields: [String: String] = [:]
 
     init(_ bytes: [UInt8]) {
       var names: [String: String] = [:]
       var isFirst = true
+      var oddBytes = 0
       for line in bytes.split(separator: UInt8(ascii: "\n")) {
         let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         if isFirst {
@@ -62,6 +65,9 @@
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
           HeaderRule.isToken(line[..<colon])
         else { continue }
+        // As on a session: a name of a file in characters that combine costs Foundation a time that grows with the square.
+        if line.contains(where: { $0 >= 0x80 }) { oddBytes += line.count }
+        guard oddBytes <= Self.mostOddBytes || line.allSatisfy({ $0 < 0x80 }) else { continue }
         let name = String(decoding: line[..<colon], as: UTF8.self)
         let value = String(
           decoding: Self.trimmed(line[line.index(after: colon)...]), as: UTF8.self)

@@ -1,0 +1,40 @@
+// See answer_bounds.h.
+#if defined(__linux__)
+#include "answer_bounds.h"
+
+#include "endless_tls.h"
+
+#include <curl/curl.h>
+#include <string.h>
+
+#define MOST_IN_A_TURN ((size_t)256 * 1024 * 1024)
+
+static _Thread_local size_t turn;
+
+void pp_turn_begin(void) {
+  turn = 0;
+  pp_tls_begin_turn();
+}
+
+bool pp_turn_goes_on(size_t bytes) {
+  turn += bytes;
+  return turn <= MOST_IN_A_TURN;
+}
+
+static bool is(const char *word, size_t length, const char *name) {
+  return length == strlen(name) && curl_strnequal(word, name, length);
+}
+
+int pp_codings(const char *line, size_t length) {
+  const char *colon = memchr(line, ':', length);
+  size_t name = colon ? (size_t)(colon - line) : 0;
+  if (!is(line, name, "Content-Encoding") && !is(line, name, "Transfer-Encoding")) return 0;
+  int count = 0;
+  for (size_t at = name + 1, end; at < length; at = end) {
+    while (at < length && strchr(", \t\r\n", line[at])) at++;
+    for (end = at; end < length && !strchr(", \t\r\n", line[end]);) end++;
+    count += end > at && !is(line + at, end - at, "chunked") && !is(line + at, end - at, "identity");
+  }
+  return count;
+}
+#endif
