@@ -28,4 +28,23 @@ struct FetchFieldsTests {
       await #expect(throws: FetchError.self) { try await fetcher.fetch(request) }
     }
   }
+
+  @Test(
+    "name one coding at most: of two the first may be gigabytes of which the second leaves nothing")
+  func codings() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let identity = try authority.issue(names: ["localhost"])
+    let fetcher = try DocumentFetcher(trust: .anchors([authority.certificate.der]))
+    for (codings, isTaken) in [
+      ("identity", true), ("gzip, br", false), ("br\r\nContent-Encoding: gzip", false),
+    ] {
+      let text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Encoding: \(codings)\r\n\r\n"
+      let server = try LocalTLSServer(identity: identity) { _ in
+        HTTPResponse(body: Array(text.utf8), delivery: .verbatim)
+      }
+      let request = DocumentRequest(
+        url: try RegistryURL("https://localhost:\(server.port)/"), maximumBytes: 100, timeout: 60)
+      #expect((try? await fetcher.fetch(request)) == (isTaken ? .fresh([], etag: nil) : nil))
+    }
+  }
 }
