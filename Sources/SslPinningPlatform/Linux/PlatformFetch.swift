@@ -38,6 +38,8 @@
     private var isTooLarge = false
     /// Bytes of all heads and trailers. libcurl keeps them, and has no limit for trailers.
     private var fieldBytes = 0
+    /// What the head names beside its framing.
+    private var codings = 0
     private static let mostFieldBytes = 256 * 1024
     /// The longest line that is looked at.
     private static let mostLineBytes = 8 * 1024
@@ -119,6 +121,10 @@
       switch name {
       case "etag": answer.etag = value
       case "retry-after": answer.retryAfter = value
+      case "content-encoding", "transfer-encoding":
+        codings += value.lowercased().split(separator: ",").count {
+          !["chunked", "identity"].contains($0.trimmingCharacters(in: .whitespaces))
+        }
       default: break
       }
     }
@@ -161,6 +167,7 @@
         // A redirect's or a proxy's header block comes first; only the last one counts.
         if line.starts(with: "HTTP/".utf8) {
           me.answer = HTTPAnswer(status: 0, body: [])
+          me.codings = 0
         } else if let colon = line.firstIndex(of: UInt8(ascii: ":")),
           HeaderRule.isToken(line[..<colon]), length <= mostLineBytes
         {
@@ -168,6 +175,8 @@
             .trimmingCharacters(in: .whitespacesAndNewlines)
           me.receive(String(decoding: line[..<colon], as: UTF8.self).lowercased(), value)
         }
+        // Of two the first may make gigabytes of which the second leaves nothing, and nobody hears of the time meanwhile.
+        guard me.codings <= 1 else { return 0 }
         return length
       }
 

@@ -44,12 +44,30 @@ public struct CandidateKey: Sendable, Hashable {
   var shownFor: Int64 = 0
   /// Whether somebody has seen it, but not often enough for a voice: a few more probes may settle that a quorum vouches.
   var isGainingVoices = false
+  /// When vantage points last outvoted it.
+  var outvotedAt: Int64?
   /// The places where the last probe that showed it saw it, and the keys above it there.
   var paths: [Place: [SPKIPin]] = [:]
 
   /// A key that was just seen.
   public init(firstSeen: Int64, chain: SeenChain) {
     (self.firstSeen, lastSeen, self.chain) = (firstSeen, firstSeen, chain)
+  }
+
+  /// For how many seconds silence does not take back what vantage points said: whoever is before this server may have them
+  /// silent for a probe.
+  private static let echo: Int64 = 60
+
+  /// Enters whether it is outvoted, and says whether it has to wait.
+  mutating func isOutvoted(
+    by others: Set<String>, against witnesses: Set<String>, at now: Int64,
+    _ context: DecisionContext
+  ) -> Bool {
+    if context.isOutvoted(by: others, against: witnesses) { outvotedAt = now }
+    guard let outvotedAt, now - outvotedAt < Self.echo else { return false }
+    let points = context.vantages.subtracting([ProbeObservation.direct])
+    return outvotedAt == now
+      || witnesses.intersection(points).count < min(context.quorum, points.count)
   }
 
   /// The vantage points that saw it in the last probe that showed it, sorted.

@@ -27,7 +27,7 @@ extension EndpointKeys {
     let before = candidate.reasons
     candidate.reasons =
       candidate.probes < needed
-      ? [] : reasons(against: candidate, isFirst, isBesideFirst, probe, now, rule, context)
+      ? [] : reasons(against: &candidate, isFirst, isBesideFirst, probe, now, rule, context)
     candidate.isGainingVoices =
       !candidate.reasons.contains(.manual)
       && candidate.voices(among: context.vantages, probes: 1)
@@ -62,7 +62,8 @@ extension EndpointKeys {
   }
 
   private func reasons(
-    against candidate: CandidateKey, _ isFirst: Bool, _ isBesideFirst: Bool, _ probe: [ObservedKey],
+    against candidate: inout CandidateKey, _ isFirst: Bool, _ isBesideFirst: Bool,
+    _ probe: [ObservedKey],
     _ now: Int64,
     _ rule: ConfirmationRule, _ context: DecisionContext
   ) -> [CandidateKey.HoldReason] {
@@ -78,7 +79,9 @@ extension EndpointKeys {
     let others = Self.answering(probe, context)
       .subtracting(context.silent(about: candidate.paths.keys))
       .union(context.overasked.intersection(context.vantages)).subtracting(witnesses)
-    if context.isOutvoted(by: others, against: witnesses) { reasons.append(.vantagePoints) }
+    if candidate.isOutvoted(by: others, against: witnesses, at: now, context) {
+      reasons.append(.vantagePoints)
+    }
     if !isKnown(candidate.chain, context), !isVouchedFor { reasons.append(.newIssuer) }
     if !isFirst {
       // Undecided for a few probes, while other endpoints are probed; then decided for good. Lasting longer

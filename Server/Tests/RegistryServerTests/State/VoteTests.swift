@@ -65,7 +65,7 @@ import Testing
     bench.see(view, 5, overasking: ["fra", "osl"])
     #expect(!bench.keys.contains(2))
     var other = bench
-    other.see(view)
+    other.see(view, 1, every: 60)
     #expect(other.keys.contains(2))
     bench.see(Self.view(.key(2), .key(2), .silent, .key(2)), overasking: ["fra", "osl"])
     #expect(bench.keys.contains(2))
@@ -93,6 +93,22 @@ import Testing
     }
     #expect(listed(after: 60) == [1])
     #expect(listed(after: 700) == [1, 2])
+  }
+
+  @Test(
+    "that saw other keys are not taken back by their silence for a minute, and at once by what they see"
+  )
+  func echo() {
+    var bench = Self.settled()
+    let silence = Self.view(.key(2), .silent, .silent, .silent)
+    bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)), 4)
+    var other = bench
+    bench.see(silence, 20)
+    #expect(bench.keys == [1])
+    bench.see(silence, 1, every: 20)
+    #expect(bench.keys == [1, 2])
+    other.see(Self.view(.key(2), .key(2), .key(2), .silent))
+    #expect(other.keys == [1, 2])
   }
 
   @Test("that are no longer configured vouch for nothing")
