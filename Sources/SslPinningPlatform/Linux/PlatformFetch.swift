@@ -169,11 +169,14 @@
           me.answer = HTTPAnswer(status: 0, body: [])
           me.codings = 0
         } else if let colon = line.firstIndex(of: UInt8(ascii: ":")),
-          HeaderRule.isToken(line[..<colon]), length <= mostLineBytes
+          HeaderRule.isToken(line[..<colon])
         {
+          let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+          // libcurl reads the codings of a longer one.
+          guard length <= mostLineBytes else { return name.hasSuffix("-encoding") ? 0 : length }
           let value = String(decoding: line[(colon + 1)...], as: UTF8.self)
             .trimmingCharacters(in: .whitespacesAndNewlines)
-          me.receive(String(decoding: line[..<colon], as: UTF8.self).lowercased(), value)
+          me.receive(name, value)
         }
         // Of two the first may make gigabytes of which the second leaves nothing, and nobody hears of the time meanwhile.
         guard me.codings <= 1 else { return 0 }

@@ -36,7 +36,9 @@ struct FetchFieldsTests {
     let identity = try authority.issue(names: ["localhost"])
     let fetcher = try DocumentFetcher(trust: .anchors([authority.certificate.der]))
     for (codings, isTaken) in [
-      ("identity", true), ("gzip, br", false), ("br\r\nContent-Encoding: gzip", false),
+      ("identity", true), ("gzip, br", false),
+      ("gzip," + String(repeating: " ", count: 9000) + "br", false),
+      ("br\r\nContent-Encoding: gzip", false),
     ] {
       let text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Encoding: \(codings)\r\n\r\n"
       let server = try LocalTLSServer(identity: identity) { _ in

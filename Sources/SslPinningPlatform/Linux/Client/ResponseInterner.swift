@@ -66,8 +66,10 @@
           HeaderRule.isToken(line[..<colon])
         else { continue }
         // As on a session: a name of a file in characters that combine costs Foundation a time that grows with the square.
-        if line.contains(where: { $0 >= 0x80 }) { oddBytes += line.count }
-        guard oddBytes <= Self.mostOddBytes || line.allSatisfy({ $0 < 0x80 }) else { continue }
+        if line.contains(where: { $0 >= 0x80 }) {
+          oddBytes += line.count
+          guard oddBytes <= Self.mostOddBytes else { continue }
+        }
         let name = String(decoding: line[..<colon], as: UTF8.self)
         let value = String(
           decoding: Self.trimmed(line[line.index(after: colon)...]), as: UTF8.self)
