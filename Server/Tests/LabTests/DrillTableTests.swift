@@ -69,7 +69,11 @@ struct DrillTableTests {
     // Two minutes by itself; under a sanitizer, beside other tests, ten times as long.
     let outcome = try await ChildProcess.run(path, ["drill"], seconds: 1500)
     let (changes, attacks) = (Table.changes.count, Table.attacks.count)
-    #expect(outcome.exitCode == 0, "\(outcome.stdout)\(outcome.stderr)")
+    // What failed comes first: a log may be cut.
+    let failed = outcome.stdout.split(separator: "\n").filter { !$0.hasPrefix("✔") }
+    #expect(
+      outcome.exitCode == 0,
+      "\(failed.joined(separator: "\n"))\n\(outcome.stderr)\n\(outcome.stdout)")
     #expect(
       outcome.stdout.hasSuffix(
         "\ndrill: \(changes) changes, 0 lock-outs; \(attacks) attacks, 0 accepted\n"))

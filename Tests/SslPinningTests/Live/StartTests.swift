@@ -58,7 +58,8 @@ struct StartTests {
   @Test("a stored registry that is older than the interval is asked about first")
   func olderCache() async throws {
     let registry = try site.registry()
-    _ = try await client(registry)
+    // Its last task may not have ended when the clock moves; it must not be due then.
+    _ = try await client(registry) { $0.refreshInterval = 86400 }
     site.clock.advance(by: 3600)
     try registry.publish(["localhost": [site.pin]], at: site.clock.now)
     let later = try await client(registry)
