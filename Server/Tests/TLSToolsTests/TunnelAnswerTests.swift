@@ -32,6 +32,20 @@ struct TunnelAnswerTests {
   }
 
   @Test(
+    "says what was dialled in one field, whatever the case of its name",
+    arguments: [
+      ("SSL-Pinning-Address: 192.0.2.1\r\nVia: b", "192.0.2.1"),
+      ("ssl-pinning-address:2001:db8::1", "2001:db8::1"),
+      ("Via: b", nil), ("X-SSL-Pinning-Address: 192.0.2.1", nil),
+      ("ssl-pinning-address: 192.0.2.1\r\nssl-pinning-address: 192.0.2.2", nil),
+    ] as [(String, String?)])
+  func dialled(fields: String, address: String?) {
+    var answer = TunnelAnswer()
+    #expect(answer.feed(Array("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n".utf8)) == .open)
+    #expect(answer.value(of: TunnelAddress.field) == address)
+  }
+
+  @Test(
     "is not over before its empty line",
     arguments: [
       "", "H", "HTTP/1.1 2", "HTTP/1.1 200", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\n",

@@ -260,14 +260,24 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   ) -> Set<SPKIPin> {
     let here = findings.filter { $0.route == 0 && !$0.isRemembered }
     let fresh = here.flatMap(\.leafPins)
-    if here.contains(where: { $0.keyType == nil && !$0.leafPins.isEmpty }) {
-      var places: [Endpoint: Set<SPKIPin>] = [:]
-      for finding in here {
-        guard let address = finding.address, let pin = finding.leafPins.first else { continue }
-        places[address, default: []].insert(pin)
-      }
-      fleets.withLock { $0[target] = Fleet(places, after: $0[target]) }
+    var places: [Endpoint: Set<SPKIPin>] = [:]
+    for finding in here {
+      guard let address = finding.address, let pin = finding.leafPins.first else { continue }
+      places[address, default: []].insert(pin)
     }
+    let isSeen = here.contains { $0.keyType == nil && !$0.leafPins.isEmpty }
+    var told: [Fleet.Told] = []
+    for finding in findings {
+      guard let address = finding.dialledThere, let pin = finding.leafPins.first else { continue }
+      let word = Fleet.Told(
+        place: Endpoint(address: address, port: endpoint.port), route: finding.route, keys: [pin])
+      if let known = told.firstIndex(where: word.isOfSamePlace) {
+        told[known].keys.insert(pin)
+      } else {
+        told.append(word)
+      }
+    }
+    fleets.withLock { $0[target] = Fleet(isSeen ? places : nil, told: told, after: $0[target]) }
     return shown.withLock { shown in
       if !fresh.isEmpty { shown[endpoint.id] = Set(fresh) }
       return shown[endpoint.id] ?? []

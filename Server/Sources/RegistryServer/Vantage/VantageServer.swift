@@ -171,8 +171,9 @@ package final class VantageServer: Sendable {
       let asked = try request(stream)
       target = asked.target
       guard isIn else { throw .tooOften }
-      let server = try open(asked)
-      try answer(stream, Array("HTTP/1.1 200 OK\r\n\r\n".utf8))
+      let (server, address) = try open(asked)
+      let head = "HTTP/1.1 200 OK\r\n\(TunnelAddress.field): \(address)\r\n\r\n"
+      try answer(stream, Array(head.utf8))
       var relay = Relay(
         client: stream, server: server, stop: stopSignal, endsWithClient: true, until: end,
         most: limits.bytes)
@@ -208,7 +209,9 @@ package final class VantageServer: Sendable {
 
   // MARK: - Dialling
 
-  private func open(_ request: TunnelRequest) throws(TunnelRefusal) -> ByteStream {
+  private func open(
+    _ request: TunnelRequest
+  ) throws(TunnelRefusal) -> (ByteStream, address: String) {
     let (rules, target) = (rules.withLock { $0 }, request.target)
     guard rules.targets.contains(target) else { throw .notEnrolled }
     let now = MonotonicReading.milliseconds()
@@ -227,7 +230,9 @@ package final class VantageServer: Sendable {
       // Each address gets its share, so that a silent one does not use up the time of the others.
       let share = Int64(deadline.pollTimeout) / Int64(left.count + 1)
       let until = min(deadline, .after(milliseconds: share))
-      if let stream = try? ByteStream.dial(next, stop: stopSignal, until: until) { return stream }
+      if let stream = try? ByteStream.dial(next, stop: stopSignal, until: until) {
+        return (stream, next.address)
+      }
     }
     throw .unreachable
   }
@@ -254,10 +259,13 @@ extension Endpoint {
   }
 
   /// Whether it is that address, whatever DNS64 makes of one of them, or of both.
-  fileprivate func leads(to asked: IPAddress?) -> Bool {
+  func leads(to asked: IPAddress?) -> Bool {
     guard let asked, let own = ipAddress else { return false }
     return own.translated == asked.translated
   }
+
+  /// As above.
+  func leads(to other: Endpoint) -> Bool { leads(to: other.ipAddress) }
 }
 
 extension IPAddress {

@@ -62,6 +62,9 @@ final class ProbeSession {
   private var remaining: ArraySlice<Endpoint>
   private var failure: ProbeError?
 
+  /// The address that a proxy said it dialled.
+  private(set) var dialledThere: String?
+
   /// Until when the present phase may last.
   private(set) var until: Deadline
   /// When the loop checks it next without an event.
@@ -212,7 +215,9 @@ final class ProbeSession {
       case .moved(let count):
         switch answer.feed(chunk.prefix(count)) {
         case .incomplete: continue
-        case .open: return startTLS(stream)
+        case .open:
+          dialledThere = answer.value(of: TunnelAddress.field).flatMap(NumericAddress.canonical)
+          return startTLS(stream)
         case .fault(let fault): return .failed(.proxy(fault))
         }
       case .wait:

@@ -104,7 +104,7 @@ package enum ProbeRoute: Sendable, Hashable {
 }
 
 /// The field of a CONNECT that names one of the host's addresses. A vantage point dials that one, if the name has it there;
-/// any other proxy ignores it.
+/// any other proxy ignores it. In a vantage point's answer it names the address that was dialled.
 package enum TunnelAddress {
   package static let field = "ssl-pinning-address"
 }

@@ -106,6 +106,8 @@ package struct ProbeFinding: Sendable, Hashable {
   /// The address that was dialled; `nil` if a proxy resolved the name, or there was none.
   package let address: Endpoint?
   package let outcome: Result<ProbeVerdict, ProbeError>
+  /// The address that a proxy said it dialled: its word alone.
+  package var dialledThere: String?
   /// The kind of key that was asked for; `nil` if the server chose.
   package var keyType: CertificateKeyKind?
   /// Whether the address is from an earlier lookup, because this one did not answer in time.

@@ -179,6 +179,15 @@ struct TunnelAnswer {
     return end == bytes.count ? .open : .fault(.spokeEarly)
   }
 
+  /// What a field of the head says; `nil` if it has none of that name, or several.
+  func value(of name: String) -> String? {
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\r\n").dropFirst()
+    let values = lines.filter { $0.lowercased().hasPrefix("\(name):") }
+    guard values.count == 1, let line = values.first else { return nil }
+    let value = line.dropFirst(name.utf8.count + 1)
+    return String(value.drop { $0 == " " || $0 == "\t" })
+  }
+
   /// The first line, made printable.
   private var beginning: String {
     String(

@@ -67,6 +67,59 @@ import Testing
     #expect(coverage(16) { UInt8(150 + $0) } == 16)
   }
 
+  private static func told(_ number: Int, by route: Int, _ key: UInt8) -> Fleet.Told {
+    Fleet.Told(place: place(number), route: route, keys: [pin(key)])
+  }
+
+  @Test("and for one more that points alone reach, at each probe, as long as they tell of it")
+  func told() {
+    let shown = [Self.place(1): Set([pin(1)]), Self.place(2): Set([pin(2)])]
+    var fleet = Fleet(shown, told: [Self.told(3, by: 1, 3)], after: nil)
+    for _ in 0..<99 {
+      #expect(fleet?.ask().contains(Self.place(3)) == true)
+      #expect(fleet?.ask().count == 3)
+      fleet = Fleet(shown, after: fleet)
+    }
+    fleet = Fleet(shown, after: fleet)
+    #expect(fleet?.ask().count == 2)
+    // Also if nothing is seen from here.
+    var hidden = Fleet(nil, told: [Self.told(3, by: 1, 3), Self.told(4, by: 2, 4)], after: nil)
+    #expect(Set((0..<2).flatMap { _ in hidden?.ask() ?? [] }) == [Self.place(3), Self.place(4)])
+    #expect(Fleet(nil, told: [Self.told(3, by: 1, 3)], after: nil) == nil)
+  }
+
+  @Test("but for none that this server reaches by DNS64, or that shows what all show")
+  func notTold() {
+    let shown = [Self.place(1): Set([pin(1)]), Self.place(2): Set([pin(1)])]
+    #expect(Fleet(shown, told: [Self.told(3, by: 1, 1)], after: nil) == nil)
+    #expect(Fleet(shown, told: [Self.told(3, by: 1, 2)], after: nil) != nil)
+    let same = Fleet.Told(
+      place: Endpoint(address: "64:ff9b::192.0.2.1", port: 443), route: 1, keys: [pin(2)])
+    #expect(Fleet(shown, told: [same], after: nil) == nil)
+  }
+
+  @Test(
+    "of what a point told that lies, no more than in its turn: another's is asked for in every second probe"
+  )
+  func lies() {
+    let shown = Dictionary(
+      uniqueKeysWithValues: (1...8).map { (Self.place($0), Set([pin(UInt8($0))])) })
+    var fleet = Fleet(shown, after: nil)
+    var asked: [Set<Endpoint>] = []
+    for probe in 0..<40 {
+      // New addresses and keys each time, and the honest one as its own, with another key.
+      let number = UInt8(60 + probe)
+      var words = (0..<4).map { Self.told(100 + (probe * 4 + $0) % 100, by: 1, number) }
+      words.append(Self.told(9, by: 1, number))
+      words.append(Self.told(9, by: 2, 9))
+      fleet = Fleet(shown, told: words, after: fleet)
+      asked.append(Set(fleet?.ask() ?? []))
+    }
+    #expect(asked.allSatisfy { $0.count <= 3 && $0.intersection(shown.keys).count == 2 })
+    #expect(asked.count { $0.contains(Self.place(9)) } >= 20)
+    #expect(asked.suffix(4).reduce(Set()) { $0.union($1) }.isSuperset(of: shown.keys))
+  }
+
   @Test("whose key is new, in three of the next four probes, whatever kind of key that is")
   func oneNew() {
     // An ECDSA key that all share, and RSA keys of their own or of all.

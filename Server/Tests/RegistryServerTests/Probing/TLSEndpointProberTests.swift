@@ -243,6 +243,57 @@ struct TLSEndpointProberTests {
     #expect(probe.observations.map(\.cause) == [nil, .timeout])
   }
 
+  /// A vantage point named oslo where `a.test` has these addresses.
+  private func oslo(
+    leadingTo addresses: [String], _ port: UInt16
+  ) throws -> (VantageServer, VantagePoint) {
+    let (client, own) = (
+      try ServerIdentity.selfSigned(names: ["client"]),
+      try ServerIdentity.selfSigned(names: ["oslo"])
+    )
+    let server = try VantageServer(
+      on: "127.0.0.1:0", showing: own, to: [try pin(client)],
+      rules: VantageRules(hosts: ["a.test:\(port)"], networks: ["127.0.0.0/8"]),
+      resolver: NameResolver { _, port in
+        .success(addresses.map { TLSTools.Endpoint(address: $0, port: port) })
+      }, log: .silent)
+    let files = try [
+      directory.write(client.leaf.pem, to: "client.pem"),
+      directory.write(client.key.pem, to: "client.key"),
+    ].map { $0.path(percentEncoded: false) }
+    let security = VantagePoint.Security(
+      pins: [try pin(own)], certificate: files[0], privateKey: files[1])
+    return (
+      server,
+      VantagePoint(name: "oslo", host: "127.0.0.1", port: server.port, security: security)
+    )
+  }
+
+  @Test(
+    "an address that only a vantage point reaches is asked for there, too", .timeLimit(.minutes(1)))
+  func hidden() async throws {
+    let port = try freePort()
+    let addresses = ["127.0.0.1", "127.0.0.3"]
+    let nginx = try await Nginx.start(
+      try addresses.map {
+        Nginx.Site(try authority.issue(names: ["a.test"]), address: $0, port: port)
+      })
+    let (server, oslo) = try oslo(leadingTo: addresses, port)
+    defer { server.stop() }
+    let observer = try observer([oslo], names: ["a.test": ["127.0.0.1"]])
+    let endpoint = try endpoint("a.test", port)
+    var seen: Set<String> = []
+    // Which of the two it takes by itself is chance.
+    for _ in 0..<200 where !seen.contains("127.0.0.3:\(port)") {
+      seen.formUnion(await observer.probe(endpoint).observations.map(\.address))
+    }
+    let after = await observer.probe(endpoint)
+    #expect(after.observations.map(\.vantage) == ["direct", "oslo", "oslo", "oslo"])
+    #expect(
+      Set(after.observations.map(\.address)) == Set(addresses.map { "\($0):\(port)" } + [""]))
+    try await nginx.stop()
+  }
+
   @Test(
     "if its addresses show different keys, a vantage point is asked for each of them, unless it has too many questions",
     .timeLimit(.minutes(1)))
@@ -253,29 +304,13 @@ struct TLSEndpointProberTests {
     let nginx = try await Nginx.start(
       zip(identities, addresses).map { Nginx.Site($0, address: $1, port: port) })
     let names = ["a.test": addresses]
-    let (client, own) = (
-      try ServerIdentity.selfSigned(names: ["client"]),
-      try ServerIdentity.selfSigned(names: ["oslo"])
-    )
-    let point = try VantageServer(
-      on: "127.0.0.1:0", showing: own, to: [try pin(client)],
-      rules: VantageRules(hosts: ["a.test:\(port)"], networks: ["127.0.0.0/8"]),
-      resolver: NameResolver { _, port in
-        .success(addresses.map { TLSTools.Endpoint(address: $0, port: port) })
-      }, log: .silent)
+    let (point, oslo) = try oslo(leadingTo: addresses, port)
     defer { point.stop() }
-    let files = try [
-      directory.write(client.leaf.pem, to: "client.pem"),
-      directory.write(client.key.pem, to: "client.key"),
-    ].map { $0.path(percentEncoded: false) }
     let full = try LocalHTTPServer { _ in HTTPResponse(status: 429) }
     let observer = try observer(
       [
         VantagePoint(name: "full", host: "127.0.0.1", port: full.port),
-        VantagePoint(
-          name: "oslo", host: "127.0.0.1", port: point.port,
-          security: VantagePoint.Security(
-            pins: [try pin(own)], certificate: files[0], privateKey: files[1])),
+        oslo,
       ], names: names)
     let endpoint = try endpoint("a.test", port)
     let pins = try identities.map { try pin($0) }
