@@ -23,7 +23,7 @@ import TLSTools
 ///   key, or no longer. Silence means nothing: neither where one was proved, nor at another place, which may have one and
 ///   cannot be heard. If no place has proved the kind since this server began, silence is not even told.
 /// - If addresses of a name showed different keys when it was last probed, a vantage point is asked for two of them, too, in
-///   turn and new keys first: what it sees at another server of a fleet is then no evidence against a server's key.
+///   turn and new keys first, and for one more that points alone reach: what it sees at another server of a fleet is then no evidence against a server's key.
 ///   Not for more: whoever gives this server many addresses must not have the points refuse what they are asked (429), which
 ///   would be silence.
 /// - A vantage point that was silent is given a second at most for the next minute, so that what the others
