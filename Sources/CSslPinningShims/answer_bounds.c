@@ -5,20 +5,32 @@
 #include "endless_tls.h"
 
 #include <curl/curl.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define MOST_IN_A_TURN ((size_t)256 * 1024 * 1024)
+// A read of gzip, which another transfer's turn must not take from this one.
+#define OWN_IN_A_TURN ((size_t)20 * 1024 * 1024)
 
-static _Thread_local size_t turn;
+static atomic_uint_fast64_t turns;
+static _Thread_local uint64_t turn;
+static _Thread_local size_t decoded;
 
 void pp_turn_begin(void) {
-  turn = 0;
+  pp_turn_end();
   pp_tls_begin_turn();
 }
 
-bool pp_turn_goes_on(size_t bytes) {
-  turn += bytes;
-  return turn <= MOST_IN_A_TURN;
+void pp_turn_end(void) {
+  turn = atomic_fetch_add(&turns, 1) + 1;
+  decoded = 0;
+}
+
+bool pp_turn_goes_on(pp_turn_share *share, size_t bytes) {
+  if (share->turn != turn) *share = (pp_turn_share){.turn = turn};
+  share->bytes += bytes;
+  decoded += bytes;
+  return decoded <= MOST_IN_A_TURN || share->bytes <= OWN_IN_A_TURN;
 }
 
 static bool is(const char *word, size_t length, const char *name) {

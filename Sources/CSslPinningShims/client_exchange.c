@@ -148,7 +148,7 @@ static size_t receive_body(char *bytes, size_t size, size_t count, void *argumen
     x->unread += length;
     announce(x);
   }
-  if (!pp_turn_goes_on(length)) return 0;
+  if (!pp_turn_goes_on(&x->share, length)) return 0;
   if (pp_swells(&x->swelling, length)) {
     curl_off_t received = 0;
     curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
@@ -467,19 +467,20 @@ void pp_exchange_stop(pp_exchange *x) {
   curl_multi_remove_handle(x->client->multi, x->easy);
 }
 
-void pp_exchange_resume(pp_exchange *x, size_t taken) {
+bool pp_exchange_resume(pp_exchange *x, size_t taken) {
   x->unread -= taken < x->unread ? taken : x->unread;
-  if (!x->is_running) return;
+  if (!x->is_running) return true;
   bool goes_on = x->upload_paused;
   x->upload_paused = false;
   if (x->paused && x->unread * 2 <= x->unread_limit) {
     x->paused = false;
     goes_on = true;
   }
-  if (!goes_on) return;
+  if (!goes_on) return true;
   x->alive = true;
+  pp_turn_end();
   // The other direction, where it is still paused, pauses again by itself.
-  curl_easy_pause(x->easy, x->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
+  return curl_easy_pause(x->easy, x->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT) == CURLE_OK;
 }
 
 long pp_exchange_os_error(pp_exchange *x) {

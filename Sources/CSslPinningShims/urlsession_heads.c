@@ -130,7 +130,7 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
 static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
   struct pp_handle *h = argument;
   pp_swelling before = h->swelling;
-  if (!pp_turn_goes_on(size * count)) return 0;
+  if (!pp_turn_goes_on(&h->share, size * count)) return 0;
   if (pp_swells(&h->swelling, size * count)) {
     curl_off_t received = 0;
     pp_easy_info(h->easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);

@@ -298,11 +298,8 @@ static void replay_ready(struct session *s) {
     pthread_mutex_lock(&lock);
     struct transfer *t = s->transfers;
     while (t && !(t->parked && t->ready)) t = t->next;
-    bool idle = false;
-    if (t) {
-      t->parked = t->ready = false;
-      idle = --s->parked_count == 0;
-    }
+    if (t) t->parked = t->ready = false;
+    bool idle = t && --s->parked_count == 0;
     pthread_mutex_unlock(&lock);
     if (!t) return;
     if (idle) unwatch(s, t->easy);
@@ -387,7 +384,9 @@ static CURLMcode HOOKED(curl_multi_socket_action)(CURLM *multi, curl_socket_t so
     socket = CURL_SOCKET_TIMEOUT, events = 0;
   }
   pp_turn_begin();
-  return REAL(curl_multi_socket_action)(s ? s->multi : multi, socket, events, running);
+  CURLMcode code = REAL(curl_multi_socket_action)(s ? s->multi : multi, socket, events, running);
+  pp_turn_end();
+  return code;
 }
 
 // Foundation files its watch of our descriptor with libcurl, which knows nothing of it.

@@ -91,7 +91,7 @@ struct ClientCertificateTests {
     for (probe, isExpected) in [(probe, isFinished), (known, true)] {
       let findings = try await probe.survey(
         HostName("site.test"), port: port, addresses: [.loopback(port)], from: [.direct],
-        asking: [], hurried: [], limits: ProbeLimits(total: 60_000),
+        asking: [], hurried: [:], limits: ProbeLimits(total: 60_000),
         trusting: ChainValidator(anchors: [authority.root]), cache: VerdictCache())
       #expect(findings.map(\.isFinished) == [isExpected])
       for finding in findings {

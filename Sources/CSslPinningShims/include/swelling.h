@@ -17,6 +17,12 @@ typedef struct {
   int64_t received;
 } pp_swelling;
 
+// What one transfer had decoded in a turn of libcurl's (answer_bounds.h).
+typedef struct {
+  uint64_t turn;
+  size_t bytes;
+} pp_turn_share;
+
 // Enters so many decoded bytes. True: it is to be asked.
 static inline bool pp_swells(pp_swelling *s, size_t bytes) {
   s->decoded += bytes;

@@ -98,6 +98,8 @@ final class BodyFeed: Sendable {
     let wake = state.withLock { state in
       state.failure = failure
       state.hasEnded = true
+      // Whoever is woken often holds this feed.
+      defer { state.wake = nil }
       return state.wake
     }
     wake?()

@@ -220,6 +220,8 @@ struct SessionDoorTests {
   func changedWhileTold() async throws {
     let site = try Site()
     let other = try site.authority.issue(names: ["bank.example"])
+    // The last of these holds the judge.
+    defer { site.judge.onRecord { _, _ in } }
     site.judge.onRecord { judge, evaluation in
       guard evaluation.decision == .accept else { return }
       try? judge.pin(["bank.example": other])

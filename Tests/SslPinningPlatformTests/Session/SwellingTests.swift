@@ -58,4 +58,23 @@ import Testing
         answers.map { $0?.count } == Array(repeating: isServed ? length : nil, count: 2), "\(path)")
     }
   }
+
+  @Test("ends where its turn took a second, and takes nothing from another that is read slowly")
+  func turn() async throws {
+    let big = try Self.output(of: "head -c 300M /dev/zero | gzip -9")
+    let slow = (0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 8 ^ $0) }
+    let site = try PinnedSite { request in
+      request.path == "/slow"
+        ? HTTPResponse(body: slow)
+        : HTTPResponse(headers: [HTTPField("Content-Encoding", "gzip")], body: big)
+    }
+    let (chunks, _) = try await site.transport.bytes(for: URLRequest(url: site.url("/slow")))
+    var reader = chunks.makeAsyncIterator()
+    var read = try await reader.next() ?? Data()
+    let url = try site.url("/big")
+    #expect(await (try? site.transport.data(for: URLRequest(url: url))) == nil)
+    // It was paused meanwhile.
+    while let chunk = try await reader.next() { read += chunk }
+    #expect(Array(read) == slow)
+  }
 }

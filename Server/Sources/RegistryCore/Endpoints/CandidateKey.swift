@@ -44,8 +44,8 @@ public struct CandidateKey: Sendable, Hashable {
   var shownFor: Int64 = 0
   /// Whether somebody has seen it, but not often enough for a voice: a few more probes may settle that a quorum vouches.
   var isGainingVoices = false
-  /// When vantage points last outvoted it.
-  var outvotedAt: Int64?
+  /// When vantage points last had a word against it, and how many probes have shown it since without one.
+  var (outvotedAt, silentProbes): (Int64?, Int) = (nil, 0)
   /// The places where the last probe that showed it saw it, and the keys above it there.
   var paths: [Place: [SPKIPin]] = [:]
 
@@ -54,20 +54,38 @@ public struct CandidateKey: Sendable, Hashable {
     (self.firstSeen, lastSeen, self.chain) = (firstSeen, firstSeen, chain)
   }
 
-  /// For how many seconds silence does not take back what vantage points said: whoever is before this server may have them
-  /// silent for a probe.
-  private static let echo: Int64 = 60
+  /// For how many seconds, and probes that show it, silence does not take back what vantage points said: whoever is before
+  /// this server may have them silent for a probe.
+  private static let echo: (seconds: Int64, probes: Int) = (60, 3)
 
-  /// Enters whether it is outvoted, and says whether it has to wait.
+  /// Enters what a probe that shows it says against it, and says whether it has to wait.
   mutating func isOutvoted(
     by others: Set<String>, against witnesses: Set<String>, at now: Int64,
     _ context: DecisionContext
   ) -> Bool {
-    if context.isOutvoted(by: others, against: witnesses) { outvotedAt = now }
-    guard let outvotedAt, now - outvotedAt < Self.echo else { return false }
+    if context.isOutvoted(by: others, against: witnesses) {
+      (outvotedAt, silentProbes) = (now, 0)
+      return true
+    }
+    silentProbes += 1
+    guard let outvotedAt,
+      now - outvotedAt < Self.echo.seconds || silentProbes < Self.echo.probes
+    else { return false }
     let points = context.vantages.subtracting([ProbeObservation.direct])
-    return outvotedAt == now
-      || witnesses.intersection(points).count < min(context.quorum, points.count)
+    return witnesses.intersection(points).count < min(context.quorum, points.count)
+  }
+
+  /// Enters that vantage points see others while this server does not see it. Its own word is none: behind a balancer a key
+  /// is shown now and then, also while the points are away.
+  mutating func miss(
+    among others: Set<String>, at now: Int64, window: Int64, _ context: DecisionContext
+  ) {
+    missedProbes += 1
+    let points = others.subtracting([ProbeObservation.direct])
+    let witnesses = witnesses(among: context.vantages, at: now, window: window)
+    if context.isOutvoted(by: points.subtracting(witnesses), against: witnesses) {
+      (outvotedAt, silentProbes) = (now, 0)
+    }
   }
 
   /// The vantage points that saw it in the last probe that showed it, sorted.
@@ -231,8 +249,9 @@ public struct DecisionContext: Sendable {
   public var isMassChange = false
   /// The vantage points that were asked for a kind of key and got no answer, by the kind.
   var unheard: [String: Set<String>] = [:]
-  /// Those that had too many questions to answer all of this probe, or that the endpoint cut off though it did not lately.
-  var overasked: Set<String> = []
+  /// The vantage points that are no silent ones though they saw nothing: they had too many questions to answer all, or did
+  /// not get to an endpoint that showed them a listed key within the hour.
+  var contradicting: Set<String> = []
 
   /// Nothing out of the ordinary.
   public init() {}
@@ -248,7 +267,7 @@ public struct DecisionContext: Sendable {
 
   /// Whether a key must wait because others are shown: a quorum of vantage points gets only other keys, or
   /// this server does and no quorum sees the key. Silence does not count, so a vantage point that is down or
-  /// cut off holds no key.
+  /// cut off from this server holds no key.
   ///
   /// - Parameters:
   ///   - others: the vantage points that got an answer, with other keys only.

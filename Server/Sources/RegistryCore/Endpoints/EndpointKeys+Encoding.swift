@@ -172,6 +172,7 @@ extension CandidateKey {
     }
     reasons = try reader.strings("reasons").compactMap(HoldReason.init(rawValue:))
     // The reading server does not know which other endpoints changed at that time.
+    if reasons.contains(.vantagePoints) { outvotedAt = lastSeen }
     if reasons.contains(.massChange) { probes = max(probes, EndpointKeys.probesWhileHeld + 1) }
   }
 }

@@ -25,9 +25,8 @@ extension EndpointKeys {
     let isFirst = (keys.isEmpty || isBesideFirst) && !joinsList
     let needed = isFirst ? 1 : rule.probes
     let before = candidate.reasons
-    candidate.reasons =
-      candidate.probes < needed
-      ? [] : reasons(against: &candidate, isFirst, isBesideFirst, probe, now, rule, context)
+    let reasons = reasons(against: &candidate, isFirst, isBesideFirst, probe, now, rule, context)
+    candidate.reasons = candidate.probes < needed ? [] : reasons
     candidate.isGainingVoices =
       !candidate.reasons.contains(.manual)
       && candidate.voices(among: context.vantages, probes: 1)
@@ -75,10 +74,11 @@ extension EndpointKeys {
         by: context.vantages, quorum: context.quorum, probes: isFirst ? 1 : rule.probes)
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
-    // Whoever is before this server may have it ask points for more than they answer: that is no silence.
+    // Whoever is before this server may have it ask for more than points, or the server for them, will answer: that is no
+    // silence.
     let others = Self.answering(probe, context)
       .subtracting(context.silent(about: candidate.paths.keys))
-      .union(context.overasked.intersection(context.vantages)).subtracting(witnesses)
+      .union(context.contradicting.intersection(context.vantages)).subtracting(witnesses)
     if candidate.isOutvoted(by: others, against: witnesses, at: now, context) {
       reasons.append(.vantagePoints)
     }
@@ -110,7 +110,7 @@ extension EndpointKeys {
   }
 
   /// The configured vantage points that got an answer, by name.
-  private static func answering(_ probe: [ObservedKey], _ context: DecisionContext) -> Set<String> {
+  static func answering(_ probe: [ObservedKey], _ context: DecisionContext) -> Set<String> {
     probe.reduce(into: Set()) { $0.formUnion($1.vantages) }.intersection(context.vantages)
   }
 
@@ -193,7 +193,6 @@ extension EndpointKeys {
         events.append(.undecided(keys[index].pin))
       }
     }
-    for pin in candidates.keys where !seen.contains(pin) { candidates[pin]?.missedProbes += 1 }
     return events
   }
 

@@ -66,6 +66,8 @@ public struct EndpointKeys: Sendable, Hashable {
   static let maximumAuthorities = 32
   /// How many seconds may lie between two probes for that time to count as watched.
   static let watchedGap: Int64 = 3600
+  /// For how many seconds a point that is there and does not get to the endpoint stands by what it saw.
+  static let lastWord: Int64 = 3600
 
   /// The state of an endpoint with these published keys.
   public init(
@@ -90,9 +92,9 @@ public struct EndpointKeys: Sendable, Hashable {
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     // A server may limit what one point asks, and whoever is before this server may use that up.
     let lately = keys.flatMap {
-      $0.seenAt.filter { now - $0.value <= rule.window }.map(\.key.vantage)
+      $0.seenAt.filter { now - $0.value <= Self.lastWord }.map(\.key.vantage)
     }
-    context.overasked = probe.overasked.union(probe.cutOff.intersection(lately))
+    context.contradicting = probe.overasked.union(probe.unreached.intersection(lately))
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
     let last = excuseUnwatchedTime(before: now, rule)
@@ -128,6 +130,10 @@ public struct EndpointKeys: Sendable, Hashable {
     }
     let coverage = ProbeCoverage(probe, context)
     let seen = Set(sightings.map(\.pin)).subtracting(outvoted)
+    let answering = Self.answering(sightings, context)
+    for pin in candidates.keys where !seen.contains(pin) {
+      candidates[pin]?.miss(among: answering, at: now, window: rule.window, context)
+    }
     events += miss(allBut: seen, at: now, since: last, rule) { key in
       outvoted.contains(key.pin) || coverage.misses(key)
     }

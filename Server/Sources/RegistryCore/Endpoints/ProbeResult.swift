@@ -11,8 +11,9 @@ public struct ProbeResult: Sendable, Hashable {
   public var untold: Set<Place> = []
   /// The vantage points that had too many questions to answer all of these, or whose answers this server was too busy for.
   public var overasked: Set<String> = []
-  /// Those upon which the endpoint ended a handshake.
-  public var cutOff: Set<String> = []
+  /// Those that answered, but were not shown a valid chain: the endpoint could not be reached from there, ended the
+  /// handshake, or was too slow.
+  public var unreached: Set<String> = []
 
   /// A probe.
   public init(observations: [ProbeObservation]) { self.observations = observations }

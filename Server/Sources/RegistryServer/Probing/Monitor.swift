@@ -316,8 +316,9 @@ final class AsyncSignal: Sendable {
 
 /// Which vantage points were silent when they last had all the time that a probe gives them.
 ///
-/// - For a minute they are not waited for as long as the others; then one probe finds out whether they are back, so a
-///   point that is merely slow is never shut out for good.
+/// - For a minute they are not waited for as long as the others, but for twice what their last answer took, and a second at
+///   least; then one probe finds out whether they are back, so a point that is merely slow is never shut out for good. One
+///   that is far away must not be silent for a minute because its endpoint was for a moment.
 /// - A tunnel that carries nothing may be the endpoint's fault. If others were heard through the point within that
 ///   minute, it is hurried for that endpoint alone: one that swallows TLS must not take the point's voice for all.
 ///
@@ -342,27 +343,36 @@ struct SilentRoutes: Sendable {
 
   /// For how long a route is hurried.
   static let pause: Int64 = 60_000
+  /// The least that one is waited for.
+  private static let leastPatience: Int64 = 1000
 
   private var since: [Place: Int64] = [:]
   private var heard: [Int: Int64] = [:]
+  /// What the last answer took.
+  private var took: [Place: Int64] = [:]
 
-  /// The routes that are not to be waited for as long as usual when this endpoint is probed.
-  func routes(to endpoint: String, of all: Range<Int>, at now: Int64) -> Set<Int> {
-    Set(
-      all.filter { route in
-        [Place(route: route), Place(route: route, endpoint: endpoint)].contains {
-          since[$0].map { now - $0 < Self.pause } ?? false
-        }
-      })
+  /// The routes that are not to be waited for as long as usual when this endpoint is probed, and how many milliseconds each
+  /// has.
+  func routes(to endpoint: String, of all: Range<Int>, at now: Int64) -> [Int: Int64] {
+    all.reduce(into: [:]) { hurried, route in
+      let places = [Place(route: route, endpoint: endpoint), Place(route: route)]
+      guard places.contains(where: { since[$0].map { now - $0 < Self.pause } ?? false }) else {
+        return
+      }
+      let last = places.compactMap { took[$0] }.first ?? 0
+      hurried[route] = max(Self.leastPatience, 2 * last)
+    }
   }
 
   /// Enters what a probe of an endpoint through a route came to.
   ///
   /// - Parameters:
+  ///   - duration: what an answer took, in milliseconds.
   ///   - wasHurried: whether it had less than its time: its silence says nothing new.
   ///   - now: when the probe began.
   mutating func note(
-    _ route: Int, to endpoint: String, _ answer: Answer, wasHurried: Bool, at now: Int64
+    _ route: Int, to endpoint: String, _ answer: Answer, in duration: Int64 = 0, wasHurried: Bool,
+    at now: Int64
   ) {
     let place = Place(route: route, endpoint: endpoint)
     switch answer {
@@ -370,6 +380,9 @@ struct SilentRoutes: Sendable {
       heard[route] = now
       since[place] = nil
       since[Place(route: route)] = nil
+      guard duration > 0 else { return }
+      took[place] = duration
+      took[Place(route: route)] = duration
     case .silent, .empty:
       guard !wasHurried else { return }
       let isOthersFault = answer == .empty && heard[route].map { now - $0 < Self.pause } ?? false

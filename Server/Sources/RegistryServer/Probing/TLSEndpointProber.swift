@@ -26,7 +26,7 @@ import TLSTools
 ///   turn and new keys first, and for one more that points alone reach: what it sees at another server of a fleet is then no evidence against a server's key.
 ///   Not for more: whoever gives this server many addresses must not have the points refuse what they are asked (429), which
 ///   would be silence.
-/// - A vantage point that was silent is given a second at most for the next minute, so that what the others
+/// - A vantage point that was silent is given twice what its last answer took, or a second, for the next minute, so that what the others
 ///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``TrustAnchorCache``.
 /// - An endpoint that asks for a client certificate gets the one of `tls.client_certificate`, or none: it has proved its
@@ -128,8 +128,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
           continue
         }
         silent.note(
-          finding.route, to: endpoint.id, answer, wasHurried: hurried.contains(finding.route),
-          at: begun)
+          finding.route, to: endpoint.id, answer, in: finding.took,
+          wasHurried: hurried[finding.route] != nil, at: begun)
       }
     }
     var result = ProbeResult(
@@ -150,8 +150,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     result.overasked = Set(
       surveyed.filter { $0.route != 0 && ($0.isRefusedAsTooMany || $0.wasHeldUp) }
         .map { vantages[$0.route] })
-    result.cutOff = Set(
-      surveyed.filter { $0.route != 0 && $0.wasCutOff }.map { vantages[$0.route] })
+    result.unreached = Set(
+      surveyed.filter { $0.route != 0 && $0.wasUnreached }.map { vantages[$0.route] })
     return result
   }
 
@@ -291,10 +291,14 @@ extension ProbeFinding {
     if case .failure(.proxy(.refused(status: 429))) = outcome { true } else { false }
   }
 
-  /// Whether the endpoint was reached, and ended the handshake.
-  fileprivate var wasCutOff: Bool {
-    guard keyType == nil, case .failure(.handshake) = outcome else { return false }
-    return blame == .server
+  /// Whether the point is there, and saw nothing that counts.
+  fileprivate var wasUnreached: Bool {
+    guard keyType == nil else { return false }
+    return switch outcome {
+    case .success(.trusted): false
+    case .success(.untrusted): true
+    case .failure: blame != .proxy
+    }
   }
 
   /// The key that was proved, if one was.

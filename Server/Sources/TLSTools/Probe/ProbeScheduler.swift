@@ -229,7 +229,7 @@ final class ProbeScheduler {
     case .shook(let session, let endpoint):
       work.judge(
         session, on: open.route, place: open.place, at: endpoint, toldAs: open.address,
-        there: open.session.dialledThere, asking: open.kind)
+        by: open.session, asking: open.kind)
       if open.kind == nil {
         let shown = CertificateKeyKind(shownIn: session)
         next = (endpoint, work.job.kinds.filter { $0 != shown })
@@ -345,7 +345,7 @@ final class ProbeJob {
   /// Judges a finished handshake.
   func judge(
     _ session: OpaquePointer, on route: Int, place: Int, at endpoint: Endpoint,
-    toldAs address: Endpoint?, there: String?, asking kind: CertificateKeyKind?
+    toldAs address: Endpoint?, by connection: ProbeSession, asking kind: CertificateKeyKind?
   ) {
     switch job.purpose {
     case .one(let target, let validator, let time, _):
@@ -361,7 +361,8 @@ final class ProbeJob {
       var finding = ProbeFinding(
         route: route, address: address, outcome: outcome)
       finding.keyType = kind
-      finding.dialledThere = there
+      finding.dialledThere = connection.dialledThere
+      finding.took = connection.duration
       finding.isFinished = session.isHandshakeFinished
       enter(finding, place: place)
     }

@@ -62,6 +62,9 @@ final class ProbeSession {
   private var remaining: ArraySlice<Endpoint>
   private var failure: ProbeError?
 
+  private let begun = ContinuousClock.now
+  /// For how many milliseconds it has gone on.
+  var duration: Int64 { max(1, Int64(begun.duration(to: .now) / .milliseconds(1))) }
   /// The address that a proxy said it dialled.
   private(set) var dialledThere: String?
 

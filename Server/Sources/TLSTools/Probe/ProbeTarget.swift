@@ -131,8 +131,8 @@ struct ProbeRequest: Sendable {
   let limits: ProbeLimits
   let deadline: Deadline
   let purpose: Purpose
-  /// The routes that get one second at most, because they were silent a moment ago.
-  var hurried: Set<Int> = []
+  /// The routes that get less time, because they were silent a moment ago, and how many milliseconds.
+  var hurried: [Int: Int64] = [:]
   /// Addresses that a proxy is asked for, beside one that it takes itself, by its route.
   var addressesThere: [Int: [Endpoint]] = [:]
   /// What is asked for as well, at each place that finished a handshake.
@@ -140,7 +140,7 @@ struct ProbeRequest: Sendable {
 
   /// The deadline of a route that begins now.
   func deadline(of route: Int) -> Deadline {
-    hurried.contains(route) ? min(.after(milliseconds: 1000), deadline) : deadline
+    hurried[route].map { min(.after(milliseconds: $0), deadline) } ?? deadline
   }
 
   /// The routes to probe.

@@ -108,6 +108,8 @@ package struct ProbeFinding: Sendable, Hashable {
   package let outcome: Result<ProbeVerdict, ProbeError>
   /// The address that a proxy said it dialled: its word alone.
   package var dialledThere: String?
+  /// In how many milliseconds the server proved its key; 0 if it did not.
+  package var took: Int64 = 0
   /// The kind of key that was asked for; `nil` if the server chose.
   package var keyType: CertificateKeyKind?
   /// Whether the address is from an earlier lookup, because this one did not answer in time.

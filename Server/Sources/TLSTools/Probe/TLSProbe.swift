@@ -90,14 +90,14 @@ public final class TLSProbe: Sendable {
   ///   - there: addresses that a proxy is asked for, beside one that it takes itself, by its route.
   ///   - kinds: what each place that finished a handshake is asked for as well, unless it showed a key of that kind. Those
   ///     are findings of their own, which fail where the server has no such key.
-  ///   - hurried: the routes that get one second at most.
+  ///   - hurried: the routes that get less time, because they were silent a moment ago, and how many milliseconds.
   ///   - cache: the process's verdicts on chains; shared by all probes.
   ///   - times: a chain must be valid at one of these Unix times; empty means now, by the machine's clock.
   /// - Returns: the findings in the order of the routes and, on one route, of its addresses; then those of other kinds.
   package func survey(
     _ host: HostName, port: UInt16, addresses: [Endpoint] = [], from routes: [ProbeRoute],
     addressesThere there: [Int: [Endpoint]] = [:], asking kinds: [CertificateKeyKind] = [],
-    hurried: Set<Int> = [], limits: ProbeLimits,
+    hurried: [Int: Int64] = [:], limits: ProbeLimits,
     trusting anchors: ChainValidator,
     cache: VerdictCache, at times: [Int64] = []
   ) async -> [ProbeFinding] {
@@ -112,7 +112,7 @@ public final class TLSProbe: Sendable {
 
   private func run<Outcome: Sendable>(
     host: String, port: UInt16, addresses: [Endpoint], limits: ProbeLimits,
-    hurried: Set<Int> = [], there: [Int: [Endpoint]] = [:], kinds: [CertificateKeyKind] = [],
+    hurried: [Int: Int64] = [:], there: [Int: [Endpoint]] = [:], kinds: [CertificateKeyKind] = [],
     _ purpose: @Sendable (CheckedContinuation<Outcome, Never>) -> ProbeRequest.Purpose
   ) async -> Outcome {
     let deadline = Deadline.after(milliseconds: limits.total)

@@ -243,6 +243,21 @@ struct TLSEndpointProberTests {
     #expect(probe.observations.map(\.cause) == [nil, .timeout])
   }
 
+  @Test(
+    "a vantage point that cannot reach the endpoint is there, and one that cannot be reached is not"
+  )
+  func unreached() async throws {
+    let server = try LocalTLSServer(identity: authority.issue(names: ["a.test"])) { _ in .text("") }
+    let there = try LocalHTTPServer { _ in HTTPResponse(status: 502) }
+    let observer = try observer(
+      [
+        VantagePoint(name: "there", host: "127.0.0.1", port: there.port),
+        VantagePoint(name: "gone", host: "127.0.0.1", port: try freePort()),
+      ], names: ["a.test": ["127.0.0.1"]])
+    let probe = try await observer.probe(endpoint("a.test", server.port))
+    #expect(probe.unreached == ["there"])
+  }
+
   /// A vantage point named oslo where `a.test` has these addresses.
   private func oslo(
     leadingTo addresses: [String], _ port: UInt16

@@ -1,6 +1,7 @@
 import SslPinningRules
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 /// What vantage points settle, and what they do not.
@@ -65,7 +66,7 @@ import Testing
     bench.see(view, 5, overasking: ["fra", "osl"])
     #expect(!bench.keys.contains(2))
     var other = bench
-    other.see(view, 1, every: 60)
+    other.see(view, 3, every: 20)
     #expect(other.keys.contains(2))
     bench.see(Self.view(.key(2), .key(2), .silent, .key(2)), overasking: ["fra", "osl"])
     #expect(bench.keys.contains(2))
@@ -77,38 +78,72 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
-  @Test("that the endpoint cuts off are not silent, unless it did so for ten minutes")
-  func cutOff() {
-    func listed(after seconds: Int64) -> Set<UInt8> {
+  @Test(
+    "that are there and do not get to the endpoint are not silent, unless they did not for an hour")
+  func unreached() {
+    func listed(after seconds: Int64, by points: Set<String>) -> Set<UInt8> {
       var bench = Self.settled()
       bench.now += seconds
-      for _ in 0..<3 {
-        bench.now += 2
-        var probe = LedgerBench.probe(Self.view(.key(2), .silent, .silent, .silent))
-        probe.cutOff = ["fra", "osl"]
-        _ = bench.endpointKeys.enter(
-          probe, at: bench.now, rule: LedgerBench.rule, context: bench.context)
-      }
+      bench.see(Self.view(.key(2), .silent, .silent, .silent), 3, unreachedBy: points)
       return bench.keys
     }
-    #expect(listed(after: 60) == [1])
-    #expect(listed(after: 700) == [1, 2])
+    #expect(listed(after: 60, by: ["fra", "osl"]) == [1])
+    #expect(listed(after: 3500, by: ["fra", "osl"]) == [1])
+    #expect(listed(after: 3700, by: ["fra", "osl"]) == [1, 2])
+    #expect(listed(after: 60, by: ["fra"]) == [1, 2])
   }
 
   @Test(
-    "that saw other keys are not taken back by their silence for a minute, and at once by what they see"
+    "that saw other keys are not taken back by their silence for a minute and three probes, and at once by what they see"
   )
   func echo() {
     var bench = Self.settled()
     let silence = Self.view(.key(2), .silent, .silent, .silent)
     bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)), 4)
-    var other = bench
+    var (other, slow) = (bench, bench)
     bench.see(silence, 20)
     #expect(bench.keys == [1])
     bench.see(silence, 1, every: 20)
     #expect(bench.keys == [1, 2])
+    slow.see(silence, 2, every: 60)
+    #expect(slow.keys == [1])
+    slow.see(silence)
+    #expect(slow.keys == [1, 2])
     other.see(Self.view(.key(2), .key(2), .key(2), .silent))
     #expect(other.keys == [1, 2])
+  }
+
+  @Test(
+    "that saw other keys in the first of its probes, or between them, are not silent in the last")
+  func earlyWord() {
+    let silence = Self.view(.key(2), .silent, .silent, .silent)
+    var bench = Self.settled()
+    bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)))
+    bench.see(silence, 6)
+    #expect(bench.keys == [1])
+    // Silence is counted in probes that show it: another key in between has the points speak.
+    for _ in 0..<10 {
+      bench.see(Self.view(.key(3), .key(1), .key(1), .key(1)), 30)
+      bench.see(silence, 2)
+      #expect(bench.keys == [1])
+    }
+    // With the points away, both keys behind a balancer are listed.
+    for _ in 0..<40 {
+      bench.see(Self.view(.key(3), .silent, .silent, .silent))
+      bench.see(silence)
+    }
+    #expect(bench.keys == [1, 2, 3])
+  }
+
+  @Test("that held a key hold it in their silence after a restart, too")
+  func heldOver() throws {
+    var bench = Self.settled()
+    bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)), 4)
+    bench.endpointKeys = try EndpointKeys(StateReader(bench.endpointKeys.json, "keys"))
+    bench.see(Self.view(.key(2), .silent, .silent, .silent), 2, every: 60)
+    #expect(bench.keys == [1])
+    bench.see(Self.view(.key(2), .silent, .silent, .silent))
+    #expect(bench.keys == [1, 2])
   }
 
   @Test("that are no longer configured vouch for nothing")

@@ -61,10 +61,11 @@ struct LedgerBench {
 
   /// Enters so many probes that all show the same.
   mutating func see(
-    _ view: View, _ times: Int = 1, every pause: Int64 = 2, overasking points: Set<String> = []
+    _ view: View, _ times: Int = 1, every pause: Int64 = 2, overasking points: Set<String> = [],
+    unreachedBy others: Set<String> = []
   ) {
     var probe = Self.probe(view)
-    probe.overasked = points
+    (probe.overasked, probe.unreached) = (points, others)
     for _ in 0..<times {
       now += pause
       events += endpointKeys.enter(probe, at: now, rule: Self.rule, context: context)

@@ -156,7 +156,9 @@
           finish(request, throwing: URLError.failing(.cancelled, request.target.url))
         }
       case .resume:
-        if let slot = request.slot { pp_exchange_resume(slot.raw, taken) }
+        if let slot = request.slot, !pp_exchange_resume(slot.raw, taken) {
+          finish(request, throwing: URLError.failing(.badServerResponse, request.target.url))
+        }
       case .replay: replay(request)
       case .stop, nil: break
       }
