@@ -5,32 +5,22 @@
 #include "endless_tls.h"
 
 #include <curl/curl.h>
-#include <stdatomic.h>
 #include <string.h>
 
-#define MOST_IN_A_TURN ((size_t)256 * 1024 * 1024)
-// A read of gzip, which another transfer's turn must not take from this one.
-#define OWN_IN_A_TURN ((size_t)20 * 1024 * 1024)
-
-static atomic_uint_fast64_t turns;
-static _Thread_local uint64_t turn;
-static _Thread_local size_t decoded;
+static _Thread_local bool is_in_turn;
 
 void pp_turn_begin(void) {
-  pp_turn_end();
+  is_in_turn = true;
   pp_tls_begin_turn();
 }
 
-void pp_turn_end(void) {
-  turn = atomic_fetch_add(&turns, 1) + 1;
-  decoded = 0;
-}
+void pp_turn_end(void) { is_in_turn = false; }
 
-bool pp_turn_goes_on(pp_turn_share *share, size_t bytes) {
-  if (share->turn != turn) *share = (pp_turn_share){.turn = turn};
-  share->bytes += bytes;
-  decoded += bytes;
-  return decoded <= MOST_IN_A_TURN || share->bytes <= OWN_IN_A_TURN;
+bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_function info) {
+  curl_off_t received = 0;
+  if (!pp_swells(swelling, bytes) || !is_in_turn) return false;
+  info(easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);
+  return !pp_may_swell(swelling, received);
 }
 
 static bool is(const char *word, size_t length, const char *name) {

@@ -4,17 +4,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <curl/curl.h>
+
 #include "swelling.h"
 
-// A turn of libcurl's on this thread begins: it may be a hundred reads and more.
+// A turn of libcurl's on this thread: it reads, it may be a hundred times, and writes.
 void pp_turn_begin(void);
-
-// It ended: what is written between turns, since a transfer goes on that was paused, is no part of it.
 void pp_turn_end(void);
 
-// Enters so many decoded bytes. False: beyond 256 MiB, which takes a second, of which this transfer had its part. Those that only
-// come afterwards go on: libcurl drops what a transfer that was paused cannot write, and HTTP/2 would go on behind the gap.
-bool pp_turn_goes_on(pp_turn_share *share, size_t bytes);
+typedef CURLcode (*pp_info_function)(CURL *easy, CURLINFO info, char **value);
+
+// Whether an answer ends with these decoded bytes, since it swells too much (swelling.h). Never between turns, when a transfer goes
+// on that was paused: curl_easy_pause drops what it cannot write, HTTP/2 goes on behind the gap, and Foundation ends the process.
+bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_function info);
 
 // How many codings a field of an answer's head names, beside the framing: of two, the first may make gigabytes of which the second
 // leaves nothing.

@@ -132,6 +132,10 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *argum
   return length;
 }
 
+static CURLcode information(CURL *easy, CURLINFO info, char **value) {
+  return curl_easy_getinfo(easy, info, value);
+}
+
 static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
   pp_exchange *x = argument;
   size_t length = size * count;
@@ -148,12 +152,7 @@ static size_t receive_body(char *bytes, size_t size, size_t count, void *argumen
     x->unread += length;
     announce(x);
   }
-  if (!pp_turn_goes_on(&x->share, length)) return 0;
-  if (pp_swells(&x->swelling, length)) {
-    curl_off_t received = 0;
-    curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
-    if (!pp_was_read(&x->swelling, received)) return 0;
-  }
+  if (pp_body_ends(&x->swelling, length, x->easy, information)) return 0;
   return append(&x->body, bytes, length) ? length : 0;
 }
 
@@ -467,20 +466,19 @@ void pp_exchange_stop(pp_exchange *x) {
   curl_multi_remove_handle(x->client->multi, x->easy);
 }
 
-bool pp_exchange_resume(pp_exchange *x, size_t taken) {
+void pp_exchange_resume(pp_exchange *x, size_t taken) {
   x->unread -= taken < x->unread ? taken : x->unread;
-  if (!x->is_running) return true;
+  if (!x->is_running) return;
   bool goes_on = x->upload_paused;
   x->upload_paused = false;
   if (x->paused && x->unread * 2 <= x->unread_limit) {
     x->paused = false;
     goes_on = true;
   }
-  if (!goes_on) return true;
+  if (!goes_on) return;
   x->alive = true;
-  pp_turn_end();
   // The other direction, where it is still paused, pauses again by itself.
-  return curl_easy_pause(x->easy, x->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT) == CURLE_OK;
+  curl_easy_pause(x->easy, x->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
 }
 
 long pp_exchange_os_error(pp_exchange *x) {

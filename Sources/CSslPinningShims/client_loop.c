@@ -260,6 +260,7 @@ void pp_client_act(pp_client *client) {
     client->timer_at = -1;
     pp_turn_begin();
     curl_multi_socket_action(client->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    pp_turn_end();
   }
 }
 
@@ -285,6 +286,7 @@ static void handle(pp_client *client, const struct epoll_event *events, int coun
                ((events[i].events & EPOLLERR) ? CURL_CSELECT_ERR : 0);
     pp_turn_begin();
     curl_multi_socket_action(client->multi, descriptor, mask, &running);
+    pp_turn_end();
   }
 }
 

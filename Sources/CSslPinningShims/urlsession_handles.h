@@ -32,7 +32,6 @@ struct pp_handle {
   size_t odd_bytes; // of lines beyond ASCII
   bool in_head;     // behind a status line
   pp_swelling swelling;
-  pp_turn_share share;
   bool is_cookie; // the last line sets some
   struct pp_handle *next;
 };

@@ -130,12 +130,7 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
 static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
   struct pp_handle *h = argument;
   pp_swelling before = h->swelling;
-  if (!pp_turn_goes_on(&h->share, size * count)) return 0;
-  if (pp_swells(&h->swelling, size * count)) {
-    curl_off_t received = 0;
-    pp_easy_info(h->easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);
-    if (!pp_was_read(&h->swelling, received)) return 0;
-  }
+  if (pp_body_ends(&h->swelling, size * count, h->easy, pp_easy_info)) return 0;
   size_t taken = h->write_function(bytes, size, count, h->writer);
   if (taken == CURL_WRITEFUNC_PAUSE) h->swelling = before;
   return taken;

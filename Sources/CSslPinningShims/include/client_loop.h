@@ -76,7 +76,6 @@ struct pp_exchange {
   size_t unread_limit;  // from there on the transfer is paused
   size_t discarded;
   pp_swelling swelling;
-  pp_turn_share share;
   int codings;
   int status;
   int64_t sent;         // of its body, as libcurl counts
@@ -192,9 +191,8 @@ void pp_exchange_stop(pp_exchange *exchange);
 // that ends it, and the peer did not announce that (RFC 9112 section 9.8). Asked once the transfer is done.
 bool pp_exchange_may_be_cut(const pp_exchange *exchange);
 
-// Goes on with a paused transfer: `taken` bytes of its body were taken, or its feed has more. False: it cannot, and libcurl
-// has lost what it kept.
-bool pp_exchange_resume(pp_exchange *exchange, size_t taken);
+// Goes on with a paused transfer: `taken` bytes of its body were taken, or its feed has more.
+void pp_exchange_resume(pp_exchange *exchange, size_t taken);
 
 // Empties a buffer and hands its bytes over, to be freed with free().
 void *pp_buffer_detach(pp_buffer *buffer);

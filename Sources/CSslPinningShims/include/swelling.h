@@ -1,6 +1,6 @@
-// How much an answer may grow while it is decoded: as much as a read of gzip. One of brotli, or of gzip within gzip, may be
-// gigabytes, and libcurl undoes it in one go: on the queue or the thread that all requests share, where nobody hears of a
-// time-out or a cancel meanwhile.
+// How much an answer may grow while it is decoded: a read by as much as gzip, and the whole beyond 32 MiB by a hundred times. A read
+// of brotli, or of gzip within gzip, may be gigabytes, and libcurl undoes it in one go: on the queue or the thread that all
+// requests share, where nobody hears of a time-out or a cancel meanwhile.
 #ifndef PP_SWELLING_H
 #define PP_SWELLING_H
 #if defined(__linux__)
@@ -11,29 +11,30 @@
 // libcurl reads 16 KiB at once, and with gzip two bits may stand for 258 bytes (RFC 1951 section 3.2.5): 16.5 MiB.
 #define PP_MOST_AT_ONCE (20 * 1024 * 1024)
 
-// Decoded bytes since it was last asked how many were received, and how many those were.
+// Text with much repetition is made thirty times as small by gzip.
+#define PP_MOST_TIMES 100
+#define PP_ALWAYS_TAKEN (32 * 1024 * 1024)
+
+// All decoded bytes, and those since it was last asked how many were received, and how many those were.
 typedef struct {
+  int64_t total;
   size_t decoded;
   int64_t received;
 } pp_swelling;
 
-// What one transfer had decoded in a turn of libcurl's (answer_bounds.h).
-typedef struct {
-  uint64_t turn;
-  size_t bytes;
-} pp_turn_share;
-
 // Enters so many decoded bytes. True: it is to be asked.
 static inline bool pp_swells(pp_swelling *s, size_t bytes) {
+  s->total += bytes;
   s->decoded += bytes;
   return s->decoded > PP_MOST_AT_ONCE;
 }
 
-// Whether something was received meanwhile: if not, all of it is of one read.
-static inline bool pp_was_read(pp_swelling *s, int64_t received) {
-  bool was_read = received > s->received;
-  *s = (pp_swelling){.received = received};
-  return was_read;
+// Whether they may be so many, if so many were received: something meanwhile, or all of it is of one read.
+static inline bool pp_may_swell(pp_swelling *s, int64_t received) {
+  bool may = received > s->received && s->total <= PP_ALWAYS_TAKEN + PP_MOST_TIMES * received;
+  s->decoded = 0;
+  s->received = received;
+  return may;
 }
 #endif
 #endif

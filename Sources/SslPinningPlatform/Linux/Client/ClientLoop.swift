@@ -156,9 +156,7 @@
           finish(request, throwing: URLError.failing(.cancelled, request.target.url))
         }
       case .resume:
-        if let slot = request.slot, !pp_exchange_resume(slot.raw, taken) {
-          finish(request, throwing: URLError.failing(.badServerResponse, request.target.url))
-        }
+        if let slot = request.slot { pp_exchange_resume(slot.raw, taken) }
       case .replay: replay(request)
       case .stop, nil: break
       }
