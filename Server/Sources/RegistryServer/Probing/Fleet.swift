@@ -99,7 +99,11 @@ struct Fleet {
     if let route { turns[route] = probes }
     let asked = own.prefix(Self.most) + others.prefix(1)
     for word in asked { last[word.place] = probes }
-    for shown in Set(asked.flatMap(shownKeys)) { questions[shown, default: 0] += 1 }
+    // One question is enough for all that told of the place.
+    let places = Set(asked.map(\.place))
+    for shown in Set((asked + told.filter { places.contains($0.place) }).flatMap(shownKeys)) {
+      questions[shown, default: 0] += 1
+    }
     return asked.map(\.place)
   }
 

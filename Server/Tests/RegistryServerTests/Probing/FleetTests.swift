@@ -88,6 +88,25 @@ import Testing
     #expect(Fleet(nil, told: [Self.told(3, by: 1, 3)], after: nil) == nil)
   }
 
+  @Test("whose key is new, in its turn, however many points told of another")
+  func secondHidden() {
+    let shown = [Self.place(1): Set([pin(1)]), Self.place(2): Set([pin(2)])]
+    var fleet: Fleet?
+    func asked(_ keys: [UInt8], _ probes: Int) -> [Bool] {
+      (0..<probes).map { _ in
+        let told = (1...5).flatMap {
+          [Self.told(16, by: $0, keys[0]), Self.told(17, by: $0, keys[1])]
+        }
+        fleet = Fleet(shown, told: told, after: fleet)
+        return fleet?.ask().contains(Self.place(17)) == true
+      }
+    }
+    _ = asked([16, 17], 20)
+    // The one gets a key, and then the other, before each point has asked for the first.
+    #expect(asked([116, 17], 6).count { $0 } >= 1)
+    #expect(asked([116, 117], 3).count { $0 } == 3)
+  }
+
   @Test("but for none that this server reaches by DNS64, or that shows what all show")
   func notTold() {
     let shown = [Self.place(1): Set([pin(1)]), Self.place(2): Set([pin(1)])]
