@@ -40,6 +40,7 @@
     private var fieldBytes = 0
     /// What the head names beside its framing.
     private var codings = 0
+    private var isInHead = false
     private static let mostFieldBytes = 256 * 1024
     /// The longest line that is looked at.
     private static let mostLineBytes = 8 * 1024
@@ -164,8 +165,10 @@
         me.fieldBytes += length
         guard me.fieldBytes <= mostFieldBytes else { return 0 }
         let line = UnsafeRawBufferPointer(start: bytes, count: length)
-        // A redirect's or a proxy's header block comes first; only the last one counts.
-        if line.starts(with: "HTTP/".utf8) {
+        let isFirst = !me.isInHead
+        me.isInHead = length > 2
+        // A redirect's or a proxy's header block comes first; only the last one counts. A field may have such a name, too.
+        if isFirst, line.starts(with: "HTTP/".utf8) {
           me.answer = HTTPAnswer(status: 0, body: [])
           me.codings = 0
         } else if let colon = line.firstIndex(of: UInt8(ascii: ":")),

@@ -39,6 +39,8 @@ struct FetchFieldsTests {
       ("identity", true), ("gzip, br", false),
       ("gzip," + String(repeating: " ", count: 9000) + "br", false),
       ("br\r\nContent-Encoding: gzip", false),
+      // A field, though it looks like another head's first line.
+      ("br\r\nHTTP/x: y\r\nContent-Encoding: gzip", false),
     ] {
       let text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Encoding: \(codings)\r\n\r\n"
       let server = try LocalTLSServer(identity: identity) { _ in
