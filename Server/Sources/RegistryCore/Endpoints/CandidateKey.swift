@@ -250,8 +250,11 @@ public struct DecisionContext: Sendable {
   /// The vantage points that were asked for a kind of key and got no answer, by the kind.
   var unheard: [String: Set<String>] = [:]
   /// The vantage points that are no silent ones though they saw nothing: they had too many questions to answer all, or did
-  /// not get to an endpoint that showed them a listed key within the hour.
+  /// not get to an endpoint that showed them a listed key within the hour; or this server had no time for their answer, of which
+  /// one came within the window.
   var contradicting: Set<String> = []
+  /// Those that are none about a kind of key, by the kind.
+  var withheld: [String: Set<String>] = [:]
 
   /// Nothing out of the ordinary.
   public init() {}
@@ -263,6 +266,12 @@ public struct DecisionContext: Sendable {
   /// The vantage points that are silent about a key that was seen at these places: asked for its kind, they got no answer.
   func silent(about places: some Sequence<Place>) -> Set<String> {
     places.reduce(into: []) { $0.formUnion(unheard[$1.keyType] ?? []) }
+  }
+
+  /// The vantage points that have a word against a new key that was seen at these places, though they saw no other now.
+  func contradicting(at places: some Sequence<Place>) -> Set<String> {
+    places.reduce(into: contradicting) { $0.formUnion(withheld[$1.keyType] ?? []) }
+      .intersection(vantages)
   }
 
   /// Whether a key must wait because others are shown: a quorum of vantage points gets only other keys, or

@@ -78,7 +78,7 @@ extension EndpointKeys {
     // silence.
     let others = Self.answering(probe, context)
       .subtracting(context.silent(about: candidate.paths.keys))
-      .union(context.contradicting.intersection(context.vantages)).subtracting(witnesses)
+      .union(context.contradicting(at: candidate.paths.keys)).subtracting(witnesses)
     if candidate.isOutvoted(by: others, against: witnesses, at: now, context) {
       reasons.append(.vantagePoints)
     }

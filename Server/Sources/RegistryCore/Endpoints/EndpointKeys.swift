@@ -67,7 +67,7 @@ public struct EndpointKeys: Sendable, Hashable {
   /// How many seconds may lie between two probes for that time to count as watched.
   static let watchedGap: Int64 = 3600
   /// For how many seconds a point that is there and does not get to the endpoint stands by what it saw.
-  static let lastWord: Int64 = 3600
+  package static let lastWord: Int64 = 3600
 
   /// The state of an endpoint with these published keys.
   public init(
@@ -90,11 +90,14 @@ public struct EndpointKeys: Sendable, Hashable {
     var context = context
     context.unheard = probe.unheard
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
-    // A server may limit what one point asks, and whoever is before this server may use that up.
-    let lately = keys.flatMap {
-      $0.seenAt.filter { now - $0.value <= Self.lastWord }.map(\.key.vantage)
+    context.withheld = probe.withheld
+    // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
+    func sawKeys(within seconds: Int64) -> [String] {
+      keys.flatMap { $0.seenAt.filter { now - $0.value <= seconds }.map(\.key.vantage) }
     }
-    context.contradicting = probe.overasked.union(probe.unreached.intersection(lately))
+    context.contradicting = probe.overasked
+      .union(probe.unreached.intersection(sawKeys(within: Self.lastWord)))
+      .union(probe.delayed.intersection(sawKeys(within: rule.window)))
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
     let last = excuseUnwatchedTime(before: now, rule)

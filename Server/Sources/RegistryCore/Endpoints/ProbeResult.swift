@@ -9,8 +9,12 @@ public struct ProbeResult: Sendable, Hashable {
   /// Places that were asked for a kind of key, and neither proved one nor refused the kind. Those that an observation
   /// tells of are not among them. A key of that kind that was seen there before is not gone by such silence.
   public var untold: Set<Place> = []
-  /// The vantage points that had too many questions to answer all of these, or whose answers this server was too busy for.
+  /// The vantage points that had too many questions to answer all of these.
   public var overasked: Set<String> = []
+  /// Those whose answers this server was too busy for.
+  public var delayed: Set<String> = []
+  /// Those that got no answer to a question for a kind of key, but had one within the hour, by the kind.
+  public var withheld: [String: Set<String>] = [:]
   /// Those that answered, but were not shown a valid chain: the endpoint could not be reached from there, ended the
   /// handshake, or was too slow.
   public var unreached: Set<String> = []

@@ -113,17 +113,32 @@ import Testing
     }
   }
 
-  /// A vantage point through which the first connection alone gets to nginx.
+  /// A vantage point through which the first connections alone get to nginx.
   private func muffled(
-    _ nginx: Nginx, _ hole: LocalRawServer
+    _ nginx: Nginx, _ hole: LocalRawServer, after count: Int = 1
   ) throws -> InterceptingProxy {
     let (ports, asked) = ([nginx.port, hole.port], Locked(0))
     return try InterceptingProxy.tunnelling { _, _ in
       asked.withLock { asked in
         defer { asked += 1 }
-        return .loopback(ports[min(asked, 1)])
+        return .loopback(ports[asked < count ? 0 : 1])
       }
     }
+  }
+
+  @Test("are withheld from a vantage point that was told of one and is not any more")
+  func withheld() async throws {
+    let nginx = try await nginx(elliptic, rsa)
+    let hole = try LocalRawServer(.silent)
+    // The second question of the second probe is not answered.
+    let proxy = try muffled(nginx, hole, after: 3)
+    let prober = try prober(through: proxy, timeout: 2000)
+    let first = try await prober.probe(endpoint(nginx.port))
+    #expect(first.withheld.isEmpty)
+    let kinds = Set(first.observations.map(\.keyType)).subtracting([""])
+    let second = try await prober.probe(endpoint(nginx.port))
+    #expect(second.withheld == Dictionary(uniqueKeysWithValues: kinds.map { ($0, ["oslo"]) }))
+    try await nginx.stop()
   }
 
   @Test("are both listed at first sight though a vantage point hears of one alone")

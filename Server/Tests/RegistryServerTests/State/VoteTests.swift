@@ -93,6 +93,41 @@ import Testing
     #expect(listed(after: 60, by: ["fra"]) == [1, 2])
   }
 
+  @Test("for whose answers this server had no time are not silent, unless they are for ten minutes")
+  func delayed() {
+    func listed(after seconds: Int64, _ points: Set<String>) -> Set<UInt8> {
+      var bench = Self.settled()
+      bench.now += seconds
+      bench.see(Self.view(.key(2), .silent, .silent, .silent), 3, delaying: points)
+      return bench.keys
+    }
+    #expect(listed(after: 60, ["fra", "osl"]) == [1])
+    #expect(listed(after: 590, ["fra", "osl"]) == [1])
+    #expect(listed(after: 700, ["fra", "osl"]) == [1, 2])
+    #expect(listed(after: 60, ["fra"]) == [1, 2])
+  }
+
+  @Test("that got no answer to a question for its kind, but had one, are not silent about it")
+  func withheld() {
+    func listed(_ withheld: Set<String>) -> Set<UInt8> {
+      var bench = Self.settled()
+      for _ in 0..<3 {
+        bench.now += 2
+        var probe = LedgerBench.probe(Self.view(.key(1), .key(1), .key(1), .key(1)))
+        var asked = LedgerBench.probe(Self.view(.key(2), .silent, .silent, .silent)).observations
+        for index in asked.indices { asked[index].keyType = "rsa" }
+        probe.observations += asked
+        probe.withheld = ["rsa": withheld]
+        _ = bench.endpointKeys.enter(
+          probe, at: bench.now, rule: LedgerBench.rule, context: bench.context)
+      }
+      return bench.keys
+    }
+    #expect(listed([]) == [1, 2])
+    #expect(listed(["fra"]) == [1, 2])
+    #expect(listed(["fra", "osl"]) == [1])
+  }
+
   @Test(
     "that saw other keys are not taken back by their silence for a minute and three probes, and at once by what they see"
   )

@@ -62,10 +62,10 @@ struct LedgerBench {
   /// Enters so many probes that all show the same.
   mutating func see(
     _ view: View, _ times: Int = 1, every pause: Int64 = 2, overasking points: Set<String> = [],
-    unreachedBy others: Set<String> = []
+    unreachedBy others: Set<String> = [], delaying late: Set<String> = []
   ) {
     var probe = Self.probe(view)
-    (probe.overasked, probe.unreached) = (points, others)
+    (probe.overasked, probe.unreached, probe.delayed) = (points, others, late)
     for _ in 0..<times {
       now += pause
       events += endpointKeys.enter(probe, at: now, rule: Self.rule, context: context)
