@@ -166,7 +166,7 @@
         guard me.fieldBytes <= mostFieldBytes else { return 0 }
         let line = UnsafeRawBufferPointer(start: bytes, count: length)
         let isFirst = !me.isInHead
-        me.isInHead = length > 2
+        me.isInHead = ![10, 13].contains(line.first)
         // A redirect's or a proxy's header block comes first; only the last one counts. A field may have such a name, too.
         if isFirst, line.starts(with: "HTTP/".utf8) {
           me.answer = HTTPAnswer(status: 0, body: [])

@@ -39,8 +39,10 @@ struct FetchFieldsTests {
       ("identity", true), ("gzip, br", false),
       ("gzip," + String(repeating: " ", count: 9000) + "br", false),
       ("br\r\nContent-Encoding: gzip", false),
-      // A field, though it looks like another head's first line.
+      // A field, though it looks like another head's first line; nor does a short line end a head.
       ("br\r\nHTTP/x: y\r\nContent-Encoding: gzip", false),
+      ("br\r\n:\nHTTP/x: y\r\nContent-Encoding: gzip", false),
+      ("br\r\n \nHTTP/x: y\r\nContent-Encoding: gzip", false),
     ] {
       let text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Encoding: \(codings)\r\n\r\n"
       let server = try LocalTLSServer(identity: identity) { _ in

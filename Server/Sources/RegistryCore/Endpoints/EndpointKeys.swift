@@ -52,6 +52,9 @@ public struct EndpointKeys: Sendable, Hashable {
   public internal(set) var authorities: [SPKIPin: Int64]
   /// When a probe last succeeded, in Unix seconds; `nil` if none has since this state was read.
   var lastSuccess: Int64?
+  /// When this state was first probed since it was read, and the vantage points that had seen a listed key within the day before.
+  /// What they saw later may not have been stored.
+  private var (firstProbed, readPoints): (Int64?, Set<String>) = (nil, [])
 
   /// How many keys can wait at once: more than a fleet shows mid-rotation, and few enough that a server
   /// which shows a new key each time cannot fill memory.
@@ -90,16 +93,13 @@ public struct EndpointKeys: Sendable, Hashable {
     var context = context
     context.unheard = probe.unheard
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
-    context.withheld = probe.withheld
-    // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
-    func sawKeys(within seconds: Int64) -> [String] {
-      keys.flatMap { $0.seenAt.filter { now - $0.value <= seconds }.map(\.key.vantage) }
-    }
-    context.contradicting = probe.overasked
-      .union(probe.unreached.intersection(sawKeys(within: Self.lastWord)))
-      .union(probe.delayed.intersection(sawKeys(within: rule.window)))
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
+    // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
+    let lastWord = sawKeys(within: max(Self.lastWord, rule.window), at: now)
+    context.withheld = probe.withheld.mapValues { $0.intersection(lastWord) }
+    context.contradicting = probe.overasked.union(probe.unreached.intersection(lastWord))
+      .union(probe.delayed.intersection(sawKeys(within: rule.window, at: now)))
     let last = excuseUnwatchedTime(before: now, rule)
     var events = dropLapsedCandidates(now, rule)
     var shown: Set<SPKIPin> = []
@@ -147,6 +147,16 @@ public struct EndpointKeys: Sendable, Hashable {
       Self.refusals(in: probe) + withdrawPassing(beside: shown, now)
       + retire(now, rule, denied: context.denied)
     return events + lackingCA(sightings, context) + deniedAbove(sightings, at: now, context)
+  }
+
+  /// The vantage points that saw a listed key within so many seconds.
+  private mutating func sawKeys(within seconds: Int64, at now: Int64) -> Set<String> {
+    func points(since time: Int64) -> Set<String> {
+      Set(keys.flatMap { $0.seenAt.filter { $0.value >= time }.map(\.key.vantage) })
+    }
+    if firstProbed == nil { (firstProbed, readPoints) = (now, points(since: now - 86_400)) }
+    let read = now - (firstProbed ?? now) <= seconds ? readPoints : []
+    return points(since: now - seconds).union(read)
   }
 
   /// What a probe showed, as far as it is believed. At first sight that is all.

@@ -51,6 +51,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let keyTypes: [CertificateKeyKind]
   /// Where an endpoint has proved a key of a kind that it was asked for.
   private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
+  private let begun = MonotonicReading.milliseconds()
   /// When a question for a kind of key was last answered, by endpoint, and by route and kind.
   private let kindsAnswered = Locked<[String: [String: Int64]]>([:])
 
@@ -203,7 +204,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     }
   }
 
-  /// Which points got no answer to a question for a kind of key, though they did within the hour: the endpoint, or a firewall
+  /// Which points got no answer to a question for a kind of key, though they did within the hour, or this server has not been there
+  /// for longer: the endpoint, or a firewall
   /// before it, may limit what one address asks.
   private func withheld(
     _ findings: [ProbeFinding], by endpoint: WatchedEndpoint, at now: Int64
@@ -215,7 +217,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         case .success, .failure(.handshake):
           answered[endpoint.id, default: [:]]["\(finding.route) \(kind)"] = now
         case .failure where finding.blame != .proxy || finding.isRefusedAsTooMany:
-          guard let last = answered[endpoint.id]?["\(finding.route) \(kind)"] else { return }
+          let last = answered[endpoint.id]?["\(finding.route) \(kind)"] ?? begun
           guard now - last <= EndpointKeys.lastWord * 1000 else { return }
           withheld[kind.word, default: []].insert(vantages[finding.route])
         case .failure: return

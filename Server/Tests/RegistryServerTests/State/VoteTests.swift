@@ -264,6 +264,33 @@ import Testing
   }
 
   @Test(
+    "stand by what they saw for longer at an endpoint that is probed more rarely, and from a restart on"
+  )
+  func longWord() {
+    var bench = Self.settled()
+    var restarted = bench
+    let view = Self.view(.key(2), .silent, .silent, .silent)
+    bench.now += 4200
+    let rule = LedgerBench.rule.spanning(4_200_000)
+    for _ in 0..<3 {
+      bench.now += 2
+      var probe = LedgerBench.probe(view)
+      probe.unreached = ["fra", "osl"]
+      _ = bench.endpointKeys.enter(probe, at: bench.now, rule: rule, context: bench.context)
+    }
+    #expect(bench.keys == [1])
+    restarted.endpointKeys = EndpointKeys(
+      keys: restarted.endpointKeys.keys, authorities: restarted.endpointKeys.authorities)
+    restarted.now += 7200
+    restarted.see(view, 3, unreachedBy: ["fra", "osl"])
+    #expect(restarted.keys == [1])
+    restarted.see(view, 2, every: 1700, unreachedBy: ["fra", "osl"])
+    #expect(restarted.keys == [1])
+    restarted.see(view, 3, every: 300, unreachedBy: ["fra", "osl"])
+    #expect(restarted.keys == [1, 2])
+  }
+
+  @Test(
     "that were silent when a key was published are asked when they answer",
     arguments: [true, false])
   func askedAgain(_ isSeenHere: Bool) {
