@@ -199,8 +199,8 @@ extension RegistryService {
       else { continue }
       let state = await coordinator.state
       // One that is in force already, with the same terms, keeps nobody from other edits.
-      let known = state.vanishedOdds(configuring: old.endpoints)
-      let odds = state.vanishedOdds(configuring: new.endpoints).filter { known[$0] != $1 }
+      let known = state.orphanConflicts(configuring: old.endpoints)
+      let odds = state.orphanConflicts(configuring: new.endpoints).filter { known[$0] != $1 }
       if let pair = odds.keys.min(by: { $0.lexicographicallyPrecedes($1) }) {
         throw .terms(DifferingTerms.message((one: pair[0], other: pair[1]), new.file))
       }
@@ -262,7 +262,7 @@ enum DifferingTerms {
     }
     let pairs =
       [HostTerms.conflict(among: inForce)].compactMap(\.self)
-      + state.vanishedConflicts(among: inForce)
+      + state.orphanConflicts(among: inForce)
     messages += pairs.map { message($0, document.file) }
     return messages
   }

@@ -45,9 +45,9 @@ import Testing
       (Self.asking(102, .all, named), wide),
     ][edit]
     let state = listing(before, other).machine.state
-    #expect(state.vanishedOdds(configuring: [before, other]).isEmpty)
-    #expect(state.vanishedOdds(configuring: [other]).isEmpty)
-    #expect(state.vanishedOdds(configuring: [after, other]).count == 1)
+    #expect(state.orphanConflicts(configuring: [before, other]).isEmpty)
+    #expect(state.orphanConflicts(configuring: [other]).isEmpty)
+    #expect(state.orphanConflicts(configuring: [after, other]).count == 1)
   }
 
   @Test("is at odds by what is asked, and not with what goes along")
@@ -56,7 +56,7 @@ import Testing
     configure(server, other)
     let state = server.machine.state
     let odds = [Self.asking(101, .any, wide), Self.asking(102, .all, wide)].map {
-      state.vanishedOdds(configuring: [$0, other])
+      state.orphanConflicts(configuring: [$0, other])
     }
     #expect(odds[0].keys == odds[1].keys && odds[0] != odds[1])
     // A person asked for the same at both, and one of them gets another port.
@@ -69,7 +69,7 @@ import Testing
     }
     configure(alike, wide, other)
     let port = endpoint(5, "*.x.test")
-    #expect(alike.machine.state.vanishedOdds(configuring: [port, other]).isEmpty)
+    #expect(alike.machine.state.orphanConflicts(configuring: [port, other]).isEmpty)
   }
 
   @Test("goes along with a host that a person adds again: what clients ask for")
@@ -95,10 +95,10 @@ import Testing
       show(3, under: 101, at: asking, server, now + second)
     }
     var content = DocumentContent(server.machine.state, endpoints: [asking, other])
-    #expect(content.carried.hosts == [HostSettings(try HostPattern("a.x.test"), match: .any)])
+    #expect(content.denying == [HostSettings(try HostPattern("a.x.test"), match: .any)])
     configure(server, other)
     content = DocumentContent(server.machine.state, endpoints: [other])
-    #expect(content.carried.hosts.first { $0.pattern == asking.patterns[0] }?.ca == [pin(101)])
+    #expect(content.hosts.first { $0.pattern == asking.patterns[0] }?.ca == [pin(101)])
   }
 
   @Test("is new again of a CA of which the only key was denied")
@@ -132,9 +132,9 @@ import Testing
     configure(server, narrow, other)
     var state = server.machine.state
     state.keysByEndpoint[gate.id]?.withdraw(pin(1))
-    #expect((try? DocumentState(reading: state.encoded))?.vanishedHosts == state.vanishedHosts)
-    var listed = ListedKeys()
-    #expect(state.inheritKeys([narrow, moved, other], &listed))
+    #expect((try? DocumentState(reading: state.encoded))?.orphans == state.orphans)
+    let isChanged = state.follow([narrow, moved, other])
+    #expect(isChanged)
     #expect(state.overrides[moved.id]?.approval == .manual)
   }
 
@@ -156,9 +156,9 @@ import Testing
     var state = server.machine.state
     let last = pin(isDenied ? 5 : 1)
     state.keysByEndpoint[gate.id]?.withdraw(last)
-    state.withdraw(last, seenAt: gate.id)
-    let host = try #require(state.vanishedHosts[try HostPattern("a.x.test")])
-    #expect(host.entries.contains { $0.pin == last })
+    state.withdraw(last, leftBy: gate.id)
+    let host = try #require(state.keysByEndpoint["\(gate.id) for a.x.test"])
+    #expect(host.keys.contains { $0.pin == last })
   }
 
   @Test(
@@ -188,7 +188,7 @@ import Testing
     _ = try state.remove(moved.id, configured: [other], request)
     let pattern = try HostPattern("a.x.test")
     #expect(state.removed.isEmpty)
-    #expect(state.vanishedHosts[pattern]?.entries.map(\.pin) == [pin(1)])
+    #expect(state.orphans.flatMap { state.keysByEndpoint[$0.id]?.keys ?? [] }.map(\.pin) == [pin(1)])
     _ = try state.remove(named.id, configured: [other], request)
     #expect(state.removed == [pattern])
   }
