@@ -95,7 +95,7 @@ extension DocumentState {
   }
 
   /// Takes an endpoint out, with its keys, and tells clients that they may forget its hosts, unless others speak for them.
-  /// Also one that left the configuration, whose hosts clients keep until then.
+  /// Also what is left of one that left the configuration; or of one host that it left alone, by the orphan's own id.
   ///
   /// - Throws: ``AdministrationError/leavesUnseen(_:)`` if none of those others was seen yet: the host would be on no
   ///   list, and whatever they show, also what waits there for a person, a first sight.
@@ -110,7 +110,9 @@ extension DocumentState {
     let unseen = patternsLeftUnseen(without: gone, others)
     guard unseen.isEmpty else { throw .leavesUnseen(unseen.map(\.description)) }
     var next = self
-    next.tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
+    if gone[0].place == id {
+      next.tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
+    }
     next.added.removeAll { $0.id == id }
     let ids = Set(gone.map(\.id)).union([id])
     next.orphans.removeAll { ids.contains($0.id) }

@@ -224,6 +224,11 @@ extension DocumentState {
       else { continue }
       next.removed.append(pattern)
     }
+    let removed = Set(next.removed)
+    for orphan in next.orphans where removed.contains(orphan.patterns[0]) {
+      (next.keysByEndpoint[orphan.id], next.overrides[orphan.id]) = (nil, nil)
+    }
+    next.orphans.removeAll { removed.contains($0.patterns[0]) }
     let listed = Self.listed(in: json, signed: copy.signed)
     let spokenFor = Set((endpoints + next.orphans).flatMap(\.patterns))
     next.adoptHosts(of: copy, beside: endpoints)

@@ -21,13 +21,13 @@ import SslPinningRules
 ///   with what its hosts have by then.
 extension DocumentState {
   /// These endpoints and the orphans. A wildcard's terms would count for hosts below it that ask for others; it asks for
-  /// nothing then.
+  /// nothing then, and nor does an orphan that is not listed.
   func inForce(_ live: [WatchedEndpoint]) -> [WatchedEndpoint] {
-    let silenced = silencedOrphans(live)
+    let asking = Set(askingOrphans.map(\.id)).subtracting(silencedOrphans(live))
     return live
       + orphans.map { orphan in
         var orphan = orphan
-        if silenced.contains(orphan.id) { orphan.terms = .standard }
+        if !asking.contains(orphan.id) { orphan.terms = .standard }
         return orphan
       }
   }
@@ -38,7 +38,9 @@ extension DocumentState {
     guard !wide.isEmpty else { return [] }
     var below: [HostPattern: [WatchedEndpoint]] = [:]
     for endpoint in live + askingOrphans {
-      for pattern in endpoint.patterns.flatMap(\.wider) { below[pattern, default: []].append(endpoint) }
+      for pattern in endpoint.patterns.flatMap(\.wider) {
+        below[pattern, default: []].append(endpoint)
+      }
     }
     return Set(
       wide.filter { orphan in
@@ -46,7 +48,7 @@ extension DocumentState {
       }.map(\.id))
   }
 
-  /// Those that the document lists, so that their terms count.
+  /// Those that the document lists: only their terms count.
   var askingOrphans: [WatchedEndpoint] {
     let denied = deniedPins
     return orphans.filter { orphan in
@@ -59,15 +61,14 @@ extension DocumentState {
   /// - Returns: whether anything else changed by that.
   @discardableResult
   package mutating func follow(_ live: [WatchedEndpoint]) -> Bool {
-    let next = live.map(\.remembered)
     let spoken = Set(live.flatMap(\.patterns))
-    guard next != watched || orphans.contains(where: { spoken.contains($0.patterns[0]) }) else {
-      return false
-    }
+    guard
+      !watched.elementsEqual(live, by: { $0.isRemembered(as: $1) })
+        || orphans.contains(where: { spoken.contains($0.patterns[0]) })
+    else { return false }
     let before = (keysByEndpoint, overrides, orphans)
-    let succession = Succession(of: self, live)
-    succession.settle(&self, spoken)
-    watched = next
+    Succession(of: self, live).settle(&self, spoken)
+    watched = live.map(\.remembered)
     return before != (keysByEndpoint, overrides, orphans)
   }
 
@@ -207,7 +208,9 @@ private struct Succession {
   private func letGo(
     of gone: Set<SPKIPin>, _ endpoint: WatchedEndpoint, _ state: inout DocumentState
   ) {
-    guard endpoint.patterns.allSatisfy({ $0.covering.allSatisfy { known[$0] == nil } }) else { return }
+    guard endpoint.patterns.allSatisfy({ $0.covering.allSatisfy { known[$0] == nil } }) else {
+      return
+    }
     let below = known.filter { pattern, _ in
       endpoint.patterns.contains { pattern.wider.contains($0) || $0.crossing == pattern }
     }.values.joined()
@@ -255,6 +258,10 @@ extension WatchedEndpoint {
   /// What is remembered of it.
   fileprivate var remembered: WatchedEndpoint {
     WatchedEndpoint(fqdn: fqdn, port: port, address: address, patterns: patterns, terms: terms)
+  }
+
+  fileprivate func isRemembered(as other: WatchedEndpoint) -> Bool {
+    (id, patterns, terms) == (other.id, other.patterns, other.terms)
   }
 
   /// A host before the wildcard below it, as an endpoint has them.

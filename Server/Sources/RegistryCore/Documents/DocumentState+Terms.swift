@@ -108,7 +108,8 @@ extension DocumentState {
   }
 
   /// What such pairs ask of clients once these endpoints are configured, by the pairs.
-  package func orphanConflicts(configuring endpoints: [WatchedEndpoint]) -> [[String]: [HostTerms]] {
+  package func orphanConflicts(configuring endpoints: [WatchedEndpoint]) -> [[String]: [HostTerms]]
+  {
     var next = self
     next.follow(next.endpoints(configured: endpoints))
     let live = next.endpoints(configured: endpoints)

@@ -1,8 +1,8 @@
 import CanonicalJSON
 import SslPinningRules
 
-/// What a record of before 2.0 says of hosts that left the configuration: it had them by their patterns, in `vanished`, as
-/// the document had listed them, and for each endpoint whose name does not say it what that spoke for.
+/// What a record of an earlier version says of hosts that left the configuration: it has them by their patterns, in `vanished`,
+/// as the document had listed them, and for each endpoint whose name does not say it what that spoke for.
 struct EarlierRecord {
   private var spoken: [String: [HostPattern]] = [:]
   private var vanished: [StateReader] = []
@@ -54,7 +54,8 @@ struct EarlierRecord {
     let authorities = try reader.list("authorities") { entry throws(StateFault) in
       (try entry.pin("pin"), try entry.integer("lastSeen"))
     }
-    var former = speakers.lazy.compactMap { WatchedEndpoint(id: $0) }.first ?? WatchedEndpoint(fqdn: fqdn)
+    var former =
+      speakers.lazy.compactMap { WatchedEndpoint(id: $0) }.first ?? WatchedEndpoint(fqdn: fqdn)
     let settings = reader.object["settings"].flatMap { try? HostSettings($0) }
     former.terms = settings.map { HostTerms($0) } ?? .standard
     let orphan = former.orphan(for: pattern)

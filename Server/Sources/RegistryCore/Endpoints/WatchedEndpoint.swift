@@ -97,7 +97,9 @@ public struct WatchedEndpoint: Sendable, Hashable {
   }
 
   private static func id(of endpoint: WatchedEndpoint) -> String {
-    guard endpoint.isOrphan, let pattern = endpoint.patterns.first else { return place(of: endpoint) }
+    guard endpoint.isOrphan, let pattern = endpoint.patterns.first else {
+      return place(of: endpoint)
+    }
     return place(of: endpoint) + orphanMark + pattern.description
   }
 

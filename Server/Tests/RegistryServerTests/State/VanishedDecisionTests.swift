@@ -188,7 +188,8 @@ import Testing
     _ = try state.remove(moved.id, configured: [other], request)
     let pattern = try HostPattern("a.x.test")
     #expect(state.removed.isEmpty)
-    #expect(state.orphans.flatMap { state.keysByEndpoint[$0.id]?.keys ?? [] }.map(\.pin) == [pin(1)])
+    #expect(
+      state.orphans.flatMap { state.keysByEndpoint[$0.id]?.keys ?? [] }.map(\.pin) == [pin(1)])
     _ = try state.remove(named.id, configured: [other], request)
     #expect(state.removed == [pattern])
   }
