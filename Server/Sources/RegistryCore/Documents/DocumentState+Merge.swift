@@ -238,6 +238,7 @@ extension DocumentState {
       if endpoint.isOrphan, let own = listed[endpoint.patterns[0]] {
         let pins = deniedPins.union(own.map(\.pin))
         endpointKeys.keys.removeAll { !pins.contains($0.pin) }
+        next.keysByEndpoint[endpoint.id] = endpointKeys
       }
       // Denied ones, too: an endpoint of which nothing else is listed must not have a first sight.
       var known = Set(endpointKeys.keys.map(\.pin))
