@@ -113,9 +113,7 @@ package struct DocumentMachine: Sendable {
     case .signingChecked(let trouble):
       signingChecked = now
       return doubt == nil ? state.note(trouble, at: now) : []
-    case .leading(let told):
-      history.lead(after: told)
-      followEndpoints()  // The last leader may have had another configuration.
+    case .leading(let told): history.lead(after: told)
     }
     return []
   }

@@ -176,6 +176,9 @@ struct LeftAloneTests:
     server.upkeep()
     server.rest(at: now + 62)
     #expect(listed("a.x.test", by: server).isEmpty)
+    server.configure([named, other, endpoint(9, "z.test")], at: now + 63)
+    server.rest(at: now + 63)
+    #expect(listed("a.x.test", by: server).isEmpty)
   }
 
   @Test("does not lose its last key with one that its endpoint retired, unless that is forced")

@@ -94,6 +94,14 @@ import Testing
     #expect(listed("a.test", by: server).isEmpty && listed("o.test", by: server) == [pin(2)])
   }
 
+  @Test("is there, too, if the endpoint leaves after the record began anew from a copy")
+  func lostStore() throws {
+    let copy = try #require(listing(gate, other).copy)
+    var state = DocumentState().goingOn(from: copy, endpoints: [gate, other])
+    state.follow([other])
+    #expect(Set(state.orphans.flatMap(\.patterns)) == Set(gate.patterns))
+  }
+
   @Test("is no other server's to bring back once a person took it out there")
   func merged() throws {
     let server = listing(gate, other)
