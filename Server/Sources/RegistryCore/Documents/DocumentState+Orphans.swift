@@ -32,19 +32,22 @@ extension DocumentState {
       }
   }
 
-  /// The orphans whose terms differ from those of others below them, by their ids.
+  /// The wildcards among the orphans whose terms differ from those of others below or across them, by their ids.
   func silencedOrphans(_ live: [WatchedEndpoint]) -> Set<String> {
     let wide = orphans.filter { !$0.terms.isStandard && !$0.patterns[0].isExact }
     guard !wide.isEmpty else { return [] }
-    var below: [HostPattern: [WatchedEndpoint]] = [:]
+    var (below, own) = ([HostPattern: [WatchedEndpoint]](), [HostPattern: [WatchedEndpoint]]())
     for endpoint in live + askingOrphans {
-      for pattern in endpoint.patterns.flatMap(\.wider) {
-        below[pattern, default: []].append(endpoint)
+      for pattern in endpoint.patterns {
+        own[pattern, default: []].append(endpoint)
+        for wider in pattern.wider { below[wider, default: []].append(endpoint) }
       }
     }
     return Set(
       wide.filter { orphan in
-        below[orphan.patterns[0]]?.contains { !$0.terms.asksTheSame(as: orphan.terms) } ?? false
+        let pattern = orphan.patterns[0]
+        let others = (below[pattern] ?? []) + (pattern.crossing.flatMap { own[$0] } ?? [])
+        return others.contains { !$0.terms.asksTheSame(as: orphan.terms) }
       }.map(\.id))
   }
 

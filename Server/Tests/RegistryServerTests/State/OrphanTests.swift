@@ -94,6 +94,18 @@ import Testing
     #expect(listed("a.test", by: server).isEmpty && listed("o.test", by: server) == [pin(2)])
   }
 
+  @Test("asks nothing of hosts of a wildcard that crosses its own and asks for something else")
+  func crossing() {
+    var deep = endpoint(1, "**.n.test")
+    deep.terms = HostTerms(ca: NamedIssuers(pins: [pin(101)]))
+    let server = listing(deep, other)
+    func asked(_ endpoints: [WatchedEndpoint]) -> Int {
+      DocumentContent(server.machine.state, endpoints: endpoints).hosts.count
+    }
+    #expect(asked([other]) == 1)
+    #expect(asked([other, endpoint(2, "*.test")]) == 0)
+  }
+
   @Test("is there, too, if the endpoint leaves after the record began anew from a copy")
   func lostStore() throws {
     let copy = try #require(listing(gate, other).copy)
