@@ -107,18 +107,24 @@ extension DocumentState {
     }
   }
 
-  /// What such pairs ask of clients once these endpoints are configured, by the pairs.
-  package func orphanConflicts(configuring endpoints: [WatchedEndpoint]) -> [[String]: [HostTerms]]
-  {
+  /// What pairs that differ ask of clients once these endpoints are configured, by the ids of the endpoints or, of orphans,
+  /// of those that they come from.
+  ///
+  /// - Parameter isOfOrphans: only pairs in which there is an orphan.
+  package func conflicts(
+    configuring endpoints: [WatchedEndpoint], isOfOrphans: Bool
+  ) -> [[String]: [HostTerms]] {
     var next = self
     next.follow(next.endpoints(configured: endpoints))
     let live = next.endpoints(configured: endpoints)
-    let terms = Dictionary(
-      (live + next.orphans).map { ($0.id, $0.terms) }, uniquingKeysWith: { one, _ in one })
+    let all = live + next.askingOrphans
+    let known = Dictionary(all.map { ($0.id, $0) }, uniquingKeysWith: { one, _ in one })
+    let pairs =
+      isOfOrphans ? next.orphanConflicts(among: live) : HostTerms.conflicts(among: all)
     return Dictionary(
-      next.orphanConflicts(among: live).map { pair in
-        let pair = [pair.one, pair.other]
-        return (pair, pair.compactMap { terms[$0] })
+      pairs.map { pair in
+        let both = [pair.one, pair.other].compactMap { known[$0] }.sorted { $0.place < $1.place }
+        return (both.map(\.place), both.map(\.terms))
       }, uniquingKeysWith: { one, _ in one })
   }
 

@@ -199,8 +199,9 @@ extension RegistryService {
       else { continue }
       let state = await coordinator.state
       // One that is in force already, with the same terms, keeps nobody from other edits.
-      let known = state.orphanConflicts(configuring: old.endpoints)
-      let odds = state.orphanConflicts(configuring: new.endpoints).filter { known[$0] != $1 }
+      let known = state.conflicts(configuring: old.endpoints, isOfOrphans: false)
+      let odds = state.conflicts(configuring: new.endpoints, isOfOrphans: true)
+        .filter { known[$0] != $1 }
       if let pair = odds.keys.min(by: { $0.lexicographicallyPrecedes($1) }) {
         throw .terms(DifferingTerms.message((one: pair[0], other: pair[1]), new.file))
       }

@@ -45,9 +45,9 @@ import Testing
       (Self.asking(102, .all, named), wide),
     ][edit]
     let state = listing(before, other).machine.state
-    #expect(state.orphanConflicts(configuring: [before, other]).isEmpty)
-    #expect(state.orphanConflicts(configuring: [other]).isEmpty)
-    #expect(state.orphanConflicts(configuring: [after, other]).count == 1)
+    #expect(state.conflicts(configuring: [before, other], isOfOrphans: true).isEmpty)
+    #expect(state.conflicts(configuring: [other], isOfOrphans: true).isEmpty)
+    #expect(state.conflicts(configuring: [after, other], isOfOrphans: true).count == 1)
   }
 
   @Test("is at odds by what is asked, and not with what goes along")
@@ -56,7 +56,7 @@ import Testing
     configure(server, other)
     let state = server.machine.state
     let odds = [Self.asking(101, .any, wide), Self.asking(102, .all, wide)].map {
-      state.orphanConflicts(configuring: [$0, other])
+      state.conflicts(configuring: [$0, other], isOfOrphans: true)
     }
     #expect(odds[0].keys == odds[1].keys && odds[0] != odds[1])
     // A person asked for the same at both, and one of them gets another port.
@@ -69,7 +69,17 @@ import Testing
     }
     configure(alike, wide, other)
     let port = endpoint(5, "*.x.test")
-    #expect(alike.machine.state.orphanConflicts(configuring: [port, other]).isEmpty)
+    #expect(alike.machine.state.conflicts(configuring: [port, other], isOfOrphans: true).isEmpty)
+  }
+
+  @Test("is at odds as before with whom it differed from while it was in force")
+  func knownOdds() {
+    let asking = Self.asking(101, .any, wide)
+    let state = listing(named, asking, other).machine.state
+    let known = state.conflicts(configuring: [named, asking, other], isOfOrphans: false)
+    for left in [[named, other], [asking, other]] {
+      #expect(state.conflicts(configuring: left, isOfOrphans: true) == known && known.count == 1)
+    }
   }
 
   @Test("goes along with a host that a person adds again: what clients ask for")
