@@ -333,8 +333,10 @@ import Testing
     #expect(listed("y.test", by: second) == [pin(1), pin(2)])
   }
 
-  @Test("has no key of a time when another server led: it left the list meanwhile")
-  func follows() {
+  @Test(
+    "has no key of a time when another server led: it left the list meanwhile",
+    arguments: [false, true])
+  func follows(isReloaded: Bool) {
     let now = Self.begin
     let (former, new, other) = (
       endpoint(1, "x.test"), endpoint(2, "x.test"), endpoint(3, "y.test")
@@ -349,7 +351,7 @@ import Testing
     // Its former endpoint speaks for it there until the configuration is read again.
     second.refresh()
     second.rest(at: now + 62)
-    second.configure([new, other], at: now + 63, isWritten: false)
+    if isReloaded { second.configure([new, other], at: now + 63, isWritten: false) }
     second.rest(at: now + 63)
     let request = DocumentState.Request(who: "ada", at: now + 64, why: "")
     perform(first, at: now + 64) { state, configured throws(AdministrationError) in

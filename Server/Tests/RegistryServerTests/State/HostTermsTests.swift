@@ -204,7 +204,7 @@ import Testing
     let asked = Self.terms(.all, 100)
     _ = try state.setTerms(
       asked, of: one.id, configured: [one, other], force: false, Self.request)
-    _ = state.change(one.id, interval: nil, approval: .manual, isPaused: true, Self.request)
+    _ = state.change(one.id, interval: 9_000, approval: .manual, isPaused: true, Self.request)
     state.follow([other])
     var (again, otherwise) = (state, one)
     otherwise.approval = .automatic
@@ -213,7 +213,7 @@ import Testing
       again.endpoints(configured: [other]).first { $0.id == one.id }?.approval == .automatic)
     _ = try state.add(one, configured: [other], Self.request)
     let added = state.endpoints(configured: [other]).first { $0.id == one.id }
-    #expect(added?.terms == asked && added?.approval == .manual)
+    #expect(added?.terms == asked && added?.approval == .manual && added?.interval == 9_000)
     #expect(!state.isPaused(one.id))
     _ = try state.remove(one.id, configured: [other], Self.request)
     _ = try state.add(one, configured: [other], Self.request)
