@@ -214,8 +214,8 @@ import Testing
     first.clock.advance(-40 * 365 * 86_400)
     // Another configuration: what is stored is signed anew.
     let second = try ScriptedService(
-      keys: "[{fqdn: www.example.com, domainName: www.example.com}]", storage: storage,
-      sharing: first)
+      keys: "[{fqdn: www.example.com, domainName: api.example.com, file: \(Self.file)}]",
+      storage: storage, sharing: first)
     try await second.start()
     let after = try #require(second.service.currentDocument(Self.file))
     #expect(after.bytes != before.bytes)

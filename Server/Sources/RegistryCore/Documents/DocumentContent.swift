@@ -9,57 +9,31 @@ package struct DocumentContent: Sendable, Equatable {
   package var mirrors: [RegistryMirror] = []
   /// What the statement says of hosts besides their keys.
   package var hosts: [HostSettings] = []
-  /// What it does not say of hosts that vanished. In the order of their names, and also those of which all keys are denied.
-  package var vanished: [VanishedHost] = []
+  /// What the first statement under a new key set says besides, of hosts whose keys are all denied: clients let go at once of
+  /// hosts that no statement of that set vouches for, and these are to be refused and not unlisted.
+  package var denying: [HostSettings] = []
 
   /// What a state amounts to.
+  ///
+  /// - Parameter live: the endpoints that are watched.
   package init(
-    _ state: DocumentState, endpoints: [WatchedEndpoint], mirrors: [RegistryMirror] = []
+    _ state: DocumentState, endpoints live: [WatchedEndpoint], mirrors: [RegistryMirror] = []
   ) {
-    let spokenFor = Set(endpoints.flatMap(\.patterns))
-    let denied = state.deniedPins
-    // A wildcard's terms would count for hosts below it that ask for others.
-    var gone = state.vanished(beside: endpoints).values.filter { !$0.entries.isEmpty }
-    let below = TermsBelow(endpoints, gone, but: denied)
-    for index in gone.indices where below.differ(from: gone[index]) { gone[index].settings = nil }
-    let left =
-      gone
-      .sorted { Self.order($0.pattern) < Self.order($1.pattern) }
-    let (hasLaterKeys, told) = (state.number?.epoch ?? 0 > 0, spokenFor.union(state.removed))
-    let kept = left.filter {
-      !spokenFor.contains($0.pattern) && (hasLaterKeys || $0.pattern.isBelow(told))
-    }
-    entries = DocumentEntry.entries(
-      of: endpoints, state: state, keeping: kept.flatMap { $0.entries(but: denied) })
-    self.denied = state.denied.map(\.pin)
+    var state = state
+    state.follow(live)
+    let endpoints = state.inForce(live)
+    entries = DocumentEntry.entries(of: endpoints, state: state)
+    denied = state.denied.map(\.pin)
     removed = state.removed
     let listed = Set(entries.map(\.pattern))
-    hosts =
-      HostTerms.settings(of: endpoints, listed: listed)
-      + kept.filter { listed.contains($0.pattern) }.compactMap(\.settings)
-    vanished = left.filter { !listed.contains($0.pattern) }
-    self.mirrors = mirrors
-  }
-
-  /// What the first statement under a new key set says besides: clients let go at once of hosts that no statement of that set
-  /// vouches for, and a slip in a file must lock nobody out on the day on which keys change. Hosts whose keys are all denied are
-  /// listed without any, so that they are refused and not unlisted.
-  package var carried: (entries: [DocumentEntry], hosts: [HostSettings]) {
-    let denied = Set(denied)
-    return vanished.reduce(into: ([], [])) { carried, host in
-      let usable = host.entries(but: denied)
-      carried.entries += usable
-      // Any: it has no key and no CA, and must not ask more of hosts below it.
-      let nothing = HostSettings(host.pattern, match: .any)
-      if let told = usable.isEmpty ? nothing : host.settings {
-        carried.hosts.append(told)
-      }
+    hosts = HostTerms.settings(of: endpoints, listed: listed)
+    let bare = endpoints.filter { state.keysByEndpoint[$0.id]?.keys.isEmpty == false }
+      .flatMap(\.patterns).filter { !listed.contains($0) }
+    // Any: it has no key and no CA, and must not ask more of hosts below it.
+    denying = Set(bare).sorted { $0.description < $1.description }.map {
+      HostSettings($0, match: .any)
     }
-  }
-
-  /// A host before the wildcard below it, as an endpoint has them: the payload stays the same then.
-  private static func order(_ pattern: HostPattern) -> (String, Int) {
-    (pattern.base.description, pattern.description.utf8.count)
+    self.mirrors = mirrors
   }
 
   /// Whether a document says just this.
@@ -97,25 +71,18 @@ package struct DocumentEntry: Sendable, Hashable {
   /// each oldest first. An endpoint without a key yet has none; where two endpoints have the same key
   /// for the same hosts, the first one's entry stands for both.
   ///
-  /// Hosts that vanished (``VanishedHost``) stay under their own names where clients would let go of them otherwise:
-  ///
-  /// - if a wildcard in force, or one that was removed, matches them, since clients keep the pins of a host only if no
-  ///   listed pattern matches it. Also while the wildcard has their keys: once that has others, nothing is left to tell
-  ///   which were the host's.
-  /// - under a key set of later: an app that did not ask since before it lets go of what no statement of it lists.
-  ///
   /// Denied keys are left out. If nothing would be left, entries of the last document stay, because an empty registry
   /// is never published: those of keys that are not denied, or else of the one that was denied last, which clients
   /// that read the statement beside it refuse anyway. Keys that were out already never come back: clients of format 1
   /// would take them again.
   static func entries(
-    of endpoints: [WatchedEndpoint], state: DocumentState, keeping vanished: [DocumentEntry]
+    of endpoints: [WatchedEndpoint], state: DocumentState
   ) -> [DocumentEntry] {
     let denied = state.deniedPins
     let entries = entries(of: endpoints, keysByEndpoint: state.keysByEndpoint) {
       !denied.contains($0)
     }
-    guard entries.isEmpty else { return entries + vanished }
+    guard entries.isEmpty else { return entries }
     let listed = listed(in: state.document).filter { !state.removed.contains($0.pattern) }
     let left = listed.filter { !denied.contains($0.pin) }
     guard left.isEmpty else { return left }
@@ -183,12 +150,5 @@ package struct DocumentEntry: Sendable, Hashable {
     json["fqdn"] = .string(fqdn.description)
     json["key"] = .string(pin.base64)
     return .object(json)
-  }
-}
-
-extension HostPattern {
-  /// Whether one of these patterns matches a host of it.
-  func isBelow(_ patterns: Set<HostPattern>) -> Bool {
-    covering.contains(where: patterns.contains) || crossing.map(patterns.contains) == true
   }
 }

@@ -25,7 +25,6 @@ package struct DocumentMachine: Sendable {
   private let file: String
   private var settings: DocumentSettings
   private var watched: EndpointsInForce
-  private var listed = ListedKeys()
   /// All that is known.
   package private(set) var state = DocumentState()
   private var record = RecordInForce()
@@ -114,9 +113,7 @@ package struct DocumentMachine: Sendable {
     case .signingChecked(let trouble):
       signingChecked = now
       return doubt == nil ? state.note(trouble, at: now) : []
-    case .leading(let told):
-      history.lead(after: told)
-      followEndpoints(isAnew: true)  // The last leader may have had another configuration.
+    case .leading(let told): history.lead(after: told)
     }
     return []
   }
@@ -168,18 +165,17 @@ extension DocumentMachine {
   private mutating func configure(_ settings: DocumentSettings) -> [DocumentEffect] {
     let before = watched.ids
     self.settings = settings
-    followEndpoints(isAnew: true)
+    followEndpoints()
     mustSign = true
     return before.subtracting(watched.ids).sorted().map { .log(.left($0)) }
   }
 
-  private mutating func followEndpoints(isAnew: Bool) {
+  private mutating func followEndpoints() {
+    let live = state.endpoints(configured: settings.endpoints)
+    let hasLeftovers = state.forgetLeftovers(live)
+    let isChanged = state.follow(live)
     watched.follow(state, configured: settings.endpoints)
-    let hasLeftovers = state.forgetLeftovers(watched.list)
-    let stored = record.keys(listedIn: state.document)
-    let isHeir = state.inheritKeys(watched.list, &listed, stored, isAnew: isAnew)
-    guard isHeir || hasLeftovers else { return }
-    watched.follow(state, configured: settings.endpoints)
+    guard isChanged || hasLeftovers else { return }
     owe(.changes)
     mustSign = true
   }
@@ -317,16 +313,15 @@ extension DocumentMachine {
     watched.forgetProbes()
     var stored = record.state
     let isLacking = stored.uniteDenials(with: state)
-    let isAnew = stored.keysByEndpoint != state.keysByEndpoint
-    goOn(as: stored, owing: isLacking ? .restoring : .nothing, isAnew: isAnew)
+    goOn(as: stored, owing: isLacking ? .restoring : .nothing)
     return [.clear(nil)]
   }
 
   /// Goes by another state from now on, of which the store lacks something.
-  private mutating func goOn(as next: DocumentState, owing: DocumentDebt, isAnew: Bool = false) {
+  private mutating func goOn(as next: DocumentState, owing: DocumentDebt) {
     state = next
     owe(owing)
-    followEndpoints(isAnew: isAnew || trust.isUnread)
+    followEndpoints()
   }
 
   /// Stops deciding.
@@ -369,7 +364,7 @@ extension DocumentMachine {
   }
 
   private mutating func begin(_ new: WriteAttempt) -> [DocumentEffect] {
-    state.noteVanished(beside: watched.list)
+    state.follow(watched.list)
     var attempt = WriteAttempt(at: new.at, change: new.change, reads: new.reads, state: state)
     if let change = new.change {
       if let doubt { return end(.failure(.notStored(doubt.reason))) }

@@ -39,14 +39,17 @@ extension DocumentState {
     asking.terms = override?.terms ?? endpoint.terms
     if own == nil, asking.terms.isStandard, override?.terms == nil {
       // What clients ask for still, though the endpoint that said so left.
-      let left = vanished(beside: others)
-      let kept = endpoint.patterns.compactMap { left[$0]?.terms }.filter { !$0.isStandard }
+      let kept = orphans.filter {
+        !$0.terms.isStandard && endpoint.patterns.contains($0.patterns[0])
+      }.map(\.terms)
       if let terms = kept.dropFirst().reduce(kept.first, { $0?.united(with: $1) }) {
         asking.terms = terms
         override = override ?? Override()
         override?.terms = terms
       }
     }
+    // Of an orphan whose pattern it takes over nothing is left to differ from.
+    let beside = others + askingOrphans.filter { !endpoint.patterns.contains($0.patterns[0]) }
     if let pair = HostTerms.conflict(among: others + [asking], with: id),
       let other = others.first(where: { $0.id == pair.one || $0.id == pair.other })
     {
@@ -54,12 +57,12 @@ extension DocumentState {
       guard asking.terms.isStandard else { throw .termsDiffer(pair.one, pair.other) }
       // A wildcard over hosts that differ: the CAs of one would count for all of them.
       asking.terms = other.terms
-      if let pair = HostTerms.conflict(among: others + [asking], with: id) {
+      if let pair = HostTerms.conflict(among: beside + [asking], with: id) {
         throw .termsDiffer(pair.one, pair.other)
       }
       override = override ?? Override()
       override?.terms = other.terms
-    } else if let pair = conflict(among: others + [asking], with: id) {
+    } else if let pair = HostTerms.conflict(among: beside + [asking], with: id) {
       throw .termsDiffer(pair.one, pair.other)
     }
     tombstones[id] = nil
@@ -68,10 +71,11 @@ extension DocumentState {
     overrides[id] = override?.isEmpty == false ? override : nil
     let inForce = endpoints(configured: configured)
     removed.removeAll { pattern in inForce.contains { $0.patterns.contains(pattern) } }
-    if let former = keysByEndpoint[id] {
-      var listed = ListedKeys()
-      _ = inheritKeys(inForce, &listed, [id: former])
+    // Whoever says who decides about its keys means it.
+    if endpoint.approval != nil {
+      for orphan in orphans(of: id) { overrides[orphan.id]?.approval = nil }
     }
+    follow(inForce)
     return [request.entry("endpoint_added", id)]
   }
 
@@ -91,32 +95,32 @@ extension DocumentState {
   }
 
   /// Takes an endpoint out, with its keys, and tells clients that they may forget its hosts, unless others speak for them.
-  /// Also one that left the configuration, whose hosts clients keep until then.
+  /// Also what is left of one that left the configuration; or of one host that it left alone, by the orphan's own id.
   ///
   /// - Throws: ``AdministrationError/leavesUnseen(_:)`` if none of those others was seen yet: the host would be on no
   ///   list, and whatever they show, also what waits there for a person, a first sight.
   package mutating func remove(
     _ id: String, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
-    let inForce = endpoints(configured: configured)
-    guard let endpoint = inForce.first(where: { $0.id == id }) ?? formerEndpoint(id) else {
-      throw .noSuchEndpoint(id, known: inForce.map(\.id))
-    }
-    let others = inForce.filter { $0.id != id }
-    let unseen = patternsLeftUnseen(without: endpoint, others)
+    let live = endpoints(configured: configured)
+    let own = live.filter { $0.id == id }
+    let gone = own.isEmpty ? orphans(of: id) : own
+    guard !gone.isEmpty else { throw .noSuchEndpoint(id, known: live.map(\.id)) }
+    let others = live.filter { $0.id != id }
+    let unseen = patternsLeftUnseen(without: gone, others)
     guard unseen.isEmpty else { throw .leavesUnseen(unseen.map(\.description)) }
     var next = self
-    next.tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
-    next.added.removeAll { $0.id == id }
-    next.overrides[id] = nil
-    next.keysByEndpoint[id] = nil
-    next.alerts[id] = nil
-    let hasLeft = others.count == inForce.count
-    for pattern in endpoint.patterns
-    where !removed.contains(pattern) && !others.contains(where: { $0.patterns.contains(pattern) }) {
-      // Another one that left keeps it.
-      if !hasLeft || !next.leave(pattern, by: id) { next.removed.append(pattern) }
+    if gone[0].place == id {
+      next.tombstones[id] = Tombstone(at: request.at, by: request.who, why: request.why)
     }
+    next.added.removeAll { $0.id == id }
+    let ids = Set(gone.map(\.id)).union([id])
+    next.orphans.removeAll { ids.contains($0.id) }
+    for id in ids {
+      (next.overrides[id], next.keysByEndpoint[id], next.alerts[id]) = (nil, nil, nil)
+    }
+    let spoken = Set((others + next.orphans).flatMap(\.patterns)).union(removed)
+    next.removed += gone.flatMap(\.patterns).filter { !spoken.contains($0) }
     guard document.isEmpty || next.hasEntries(of: others) else { throw .wouldBeEmpty }
     self = next
     return [request.entry("endpoint_removed", id)]
@@ -167,52 +171,34 @@ extension DocumentState {
     return [request.entry("key_approved", id, pin)]
   }
 
-  /// Publishes a key no more, without denying it: an endpoint that shows it again has it confirmed anew. Also by the names
-  /// of hosts that were left to a wildcard of the endpoint.
+  /// Publishes a key no more, without denying it: an endpoint that shows it again has it confirmed anew. Also for what is left
+  /// of endpoints that spoke for hosts below or above: nobody would find out that they do not show it any more.
   package mutating func revoke(
     _ pin: SPKIPin, at id: String, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
-    guard keysByEndpoint[id]?.keys.contains(where: { $0.pin == pin }) == true else {
-      throw .noSuchKey(pin, nil)
+    func has(_ endpoint: WatchedEndpoint) -> Bool {
+      keysByEndpoint[endpoint.id]?.keys.contains { $0.pin == pin } ?? false
     }
-    let inForce = endpoints(configured: configured)
-    let asked = inForce.first { $0.id == id } ?? formerEndpoint(id)
-    let bare = [asked].compactMap(\.self).filter { leavesBare($0, without: pin) }
+    let live = endpoints(configured: configured)
+    let asked = live.filter { $0.id == id } + orphans(of: id)
+    guard asked.contains(where: has) else { throw .noSuchKey(pin, nil) }
+    let patterns = Set(asked.flatMap(\.patterns))
+    let near = orphans.filter { orphan in
+      has(orphan)
+        && (orphan.patterns[0].covering.contains(where: patterns.contains)
+          || patterns.contains { $0.covering.contains(orphan.patterns[0]) })
+    }
+    let places = Set((asked + near).map(\.place))
+    let alike =
+      (live.filter { $0.id == id } + orphans.filter { places.contains($0.place) }).filter(has)
+    let bare = alike.filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
-    let (denied, patterns) = (deniedPins, Set(inForce.filter { $0.id == id }.flatMap(\.patterns)))
-    let ids = [id] + keptBelow(inForce.filter { $0.id == id }, pin, beside: inForce)
-    let alone = vanished(from: Set(ids), patterns).filter {
-      $0.entries(but: denied).map(\.pin) == [pin]
-    }
-    guard force || alone.isEmpty else {
-      throw .leavesWithoutPin(alone.map(\.pattern.description).sorted())
-    }
     var next = self
-    for id in ids {
-      next.keysByEndpoint[id]?.withdraw(pin)
-      // One that left and comes back begins anew: its CAs, too, are those of before.
-      let isLeft = !inForce.contains { $0.id == id }
-      if isLeft, next.keysByEndpoint[id]?.keys.isEmpty == true { next.keysByEndpoint[id] = nil }
-    }
-    next.withdraw(pin, from: Set(ids), patterns)
-    guard next.hasEntries(of: inForce) else { throw .wouldBeEmpty }
+    for endpoint in alike { next.keysByEndpoint[endpoint.id]?.withdraw(pin) }
+    guard next.hasEntries(of: live) else { throw .wouldBeEmpty }
     self = next
+    let ids = Set(alike.map(\.place)).sorted { ($0 == id ? 0 : 1, $0) < ($1 == id ? 0 : 1, $1) }
     return ids.map { request.entry("key_revoked", $0, pin) }
-  }
-
-  /// The endpoints that left hosts with this key to a wildcard of one of these: the key would stay listed by their names.
-  private func keptBelow(
-    _ endpoints: [WatchedEndpoint], _ pin: SPKIPin, beside inForce: [WatchedEndpoint]
-  ) -> [String] {
-    let ids = Set(inForce.map(\.id))
-    let patterns = Set(endpoints.flatMap(\.patterns))
-    return keysByEndpoint.keys.filter { id in
-      guard !ids.contains(id), keysByEndpoint[id]?.keys.contains(where: { $0.pin == pin }) == true
-      else { return false }
-      return formerEndpoint(id)?.patterns.contains {
-        $0.covering.dropFirst().contains(where: patterns.contains)
-      } ?? false
-    }.sorted()
   }
 
   /// Denies a key wherever it stands.
@@ -228,10 +214,11 @@ extension DocumentState {
       denied[index].at = max(denied[index].at, request.at)
       return []
     }
-    let bare = endpoints(configured: configured).filter { leavesBare($0, without: pin) }
+    let inForce = endpoints(configured: configured) + orphans
+    let bare = inForce.filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     let (now, denied) = (request.at, deniedPins)
-    let under = endpoints(configured: configured).filter {
+    let under = inForce.filter {
       keysByEndpoint[$0.id]?.pathsInUse(at: now, but: denied).contains { $0.contains(pin) } == true
     }
     guard force || under.isEmpty else { throw .locksOut(Self.hosts(of: under)) }
@@ -257,9 +244,10 @@ extension DocumentState {
   /// Of the hosts of an endpoint that has keys those that others speak for, none of which has shown a key that
   /// clients would believe. Of a wildcard each of them counts for itself: a neighbour's key says nothing of a host.
   private func patternsLeftUnseen(
-    without endpoint: WatchedEndpoint, _ others: [WatchedEndpoint]
+    without gone: [WatchedEndpoint], _ others: [WatchedEndpoint]
   ) -> [HostPattern] {
-    guard keysByEndpoint[endpoint.id]?.keys.isEmpty == false else { return [] }
+    let gone = gone.filter { keysByEndpoint[$0.id]?.keys.isEmpty == false }
+    guard !gone.isEmpty else { return [] }
     let denied = deniedPins
     let seen = Set(
       others.filter { other in
@@ -268,7 +256,7 @@ extension DocumentState {
         } == true
       }.flatMap(\.patterns))
     let next = others.flatMap(\.patterns)
-    let shared = endpoint.patterns.flatMap { pattern in
+    let shared = gone.flatMap(\.patterns).flatMap { pattern in
       next.filter { $0.overlaps(pattern) }
         .map { pattern.covering.contains($0) ? pattern : $0 }
     }
@@ -279,7 +267,7 @@ extension DocumentState {
   /// Whether the document would have an entry by these endpoints' own keys.
   private func hasEntries(of endpoints: [WatchedEndpoint]) -> Bool {
     let pins = Set(endpoints.flatMap { keysByEndpoint[$0.id]?.keys.map(\.pin) ?? [] })
-    return DocumentEntry.entries(of: endpoints, state: self, keeping: [])
+    return DocumentEntry.entries(of: endpoints, state: self)
       .contains { pins.contains($0.pin) }
   }
 
@@ -305,7 +293,8 @@ extension DocumentState {
   }
 
   private static func hosts(of endpoints: [WatchedEndpoint]) -> [String] {
-    endpoints.flatMap { $0.patterns.map(\.description) }
+    endpoints.filter { !$0.isOrphan }.flatMap { $0.patterns.map(\.description) }
+      + Set(endpoints.filter(\.isOrphan).map(\.patterns[0].description)).sorted()
   }
 }
 

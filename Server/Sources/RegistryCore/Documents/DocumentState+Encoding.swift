@@ -15,12 +15,12 @@ import SslPinningRules
 ///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
 ///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],
 ///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
-///       "spokenPatterns": { "gate.example.com:443": [ … ] },
-///       "vanished": [ { "pattern": …, "entries": [ { "pin": …, "fqdn": …, "date": … } ], "settings": { … }, "terms": { … },
-///                       "authorities": [ … ], "speakers": [ … ], "signed": … } ],
+///       "watched": [ { "id": "gate.example.com:443", "patterns": [ … ], "terms": { … } } ],
+///       "orphans": [ { "id": "old.example.com:443 for old.example.com", "terms": { … } } ],
 ///       "alerts": [ … ], "returns": 1 }
 ///
 /// - Format 1 had `keysByEndpoint`, a list of keys for each endpoint, and nothing else; it is read too.
+/// - So is a record without `watched` (``EarlierRecord``).
 /// - Whoever can write to the store decides what is published: protect it like the signing key.
 extension DocumentState {
   static let format: Int64 = 2
@@ -60,18 +60,8 @@ extension DocumentState {
       "removed": .array(removed.map { .string($0.description) }),
       "alerts": .array(
         alerts.sorted { $0.key < $1.key }.flatMap(\.value).map(\.json)),
+      "watched": .array(watched.map(\.reference)), "orphans": .array(orphans.map(\.reference)),
     ]
-    if !spokenPatterns.isEmpty {
-      json["spokenPatterns"] = .object(
-        JSONObject(
-          spokenPatterns.map { id, patterns in
-            (id, .array(patterns.map { .string($0.description) }))
-          }))
-    }
-    if !vanishedHosts.isEmpty {
-      json["vanished"] = .array(
-        vanishedHosts.sorted { $0.key.description < $1.key.description }.map(\.value.json))
-    }
     if returns > 0 { json["returns"] = .integer(returns) }
     if let number { json["number"] = .array([.integer(number.epoch), .integer(number.version)]) }
     // In one piece: this may be megabytes.
@@ -107,12 +97,13 @@ extension DocumentState {
         keysByEndpoint[id] = EndpointKeys(
           keys: try StateReader.list(list, "keysByEndpoint", KnownKey.init))
       }
+      try EarlierRecord(record).complete(&self)
       return
     }
     for (id, value) in try record.members("domains") {
       keysByEndpoint[id] = try EndpointKeys(try StateReader(value, "domains"))
     }
-    added = try record.list("added", WatchedEndpoint.init)
+    added = try record.list("added", WatchedEndpoint.init(_:))
     for (id, value) in try record.members("overrides") {
       overrides[id] = try Override(try StateReader(value, "overrides"))
     }
@@ -127,19 +118,37 @@ extension DocumentState {
       for (pin, time) in read { allowed[pin] = time }
     }
     removed = try record.patterns("removed")
-    if let spoken = object["spokenPatterns"] {
-      let reader = try StateReader(spoken, "spokenPatterns")
-      for (id, _) in reader.object { spokenPatterns[id] = try reader.patterns(id) }
-    }
-    if object["vanished"] != nil {
-      for host in try record.list("vanished", VanishedHost.init) {
-        vanishedHosts[host.pattern] = host
-      }
+    if object["watched"] != nil {
+      watched = try record.list("watched", WatchedEndpoint.init(reference:))
+      orphans = try record.list("orphans", WatchedEndpoint.init(reference:))
+    } else {
+      try EarlierRecord(record).complete(&self)
     }
     returns = try record.count("returns", upTo: RecordAge.mostReturns)
     for alert in try record.list("alerts", ServerAlert.init) { raise(alert) }
     if let number = object["number"]?.arrayValue?.compactMap(\.integerValue), number.count == 2 {
       self.number = RegistryStamp.Version(epoch: number[0], version: number[1])
     }
+  }
+}
+
+extension WatchedEndpoint {
+  /// Its part of a record that says who was in force.
+  fileprivate var reference: JSONValue {
+    var json: JSONObject = ["id": .string(id)]
+    if patterns != WatchedEndpoint(id: id)?.patterns {
+      json["patterns"] = .array(patterns.map { .string($0.description) })
+    }
+    if !terms.isStandard { json["terms"] = terms.json }
+    return .object(json)
+  }
+
+  fileprivate init(reference reader: StateReader) throws(StateFault) {
+    guard let endpoint = WatchedEndpoint(id: try reader.string("id")) else {
+      throw reader.fault("id")
+    }
+    self = endpoint
+    if reader.object["patterns"] != nil { patterns = try reader.patterns("patterns") }
+    terms = try HostTerms(in: reader) ?? .standard
   }
 }

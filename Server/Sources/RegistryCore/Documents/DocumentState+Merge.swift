@@ -20,14 +20,11 @@ extension DocumentState {
       merged.mergeAlerts(of: id, alerts[id] ?? [], base: base.alerts[id] ?? [])
     }
     merged.uniteDenials(with: self)
-    // Where both changed it the next write judges anew; until then more pins are the safer choice.
-    for pattern in Set(vanishedHosts.keys).union(base.vanishedHosts.keys)
-    where vanishedHosts[pattern] != base.vanishedHosts[pattern] {
-      let isTheirs = theirs.vanishedHosts[pattern] != base.vanishedHosts[pattern]
-      merged.vanishedHosts[pattern] =
-        vanishedHosts[pattern] ?? (isTheirs ? theirs.vanishedHosts[pattern] : nil)
+    // Those that came to be here, and that nobody took out there.
+    let known = Set((theirs.orphans + base.orphans).map(\.id))
+    merged.orphans += orphans.filter {
+      !known.contains($0.id) && theirs.tombstones[$0.place] == nil
     }
-    merged.spokenPatterns.merge(spokenPatterns) { theirs, _ in theirs }
     return merged
   }
 
@@ -44,10 +41,6 @@ extension DocumentState {
       }
       if let terms = override.terms, before?.terms == nil, now?.terms == nil {
         united.overrides[id, default: Override()].terms = terms
-      }
-      // What was passed on here is not to be passed on again: its heir may be decided about by now.
-      if override.isApprovalPassedOn, now?.approval == .manual {
-        united.overrides[id]?.isApprovalPassedOn = true
       }
     }
     return united
@@ -70,14 +63,17 @@ extension DocumentState {
 
   /// This state on top of an older record, which is in force again: what people decided is as it was then,
   /// but for denials, and what probes showed is as it is known here. What is written next is newer than
-  /// everything up to `newest`. Hosts that people had added since vanish, as others do.
+  /// everything up to `newest`. Hosts that people had added since are orphans.
   package func goingOn(
     from theirs: DocumentState, after newest: RecordAge, _ configured: [WatchedEndpoint]
   ) -> DocumentState {
-    var own = self
-    own.noteVanished(
-      beside: merging(theirs, base: theirs).endpoints(configured: configured))
-    var merged = own.merging(theirs, base: theirs)
+    var merged = merging(theirs, base: theirs)
+    (merged.watched, merged.orphans) = (watched, orphans)
+    // What left since has no record any more.
+    let live = Set(merged.endpoints(configured: configured).map(\.id))
+    for id in theirs.keysByEndpoint.keys where keysByEndpoint[id] == nil && !live.contains(id) {
+      merged.keysByEndpoint[id] = nil
+    }
     merged.returns = newest.nextReturns
     return merged
   }
@@ -137,10 +133,6 @@ extension DocumentState {
       }
       keysByEndpoint[id]?.disown(pin, among: denied)
     }
-    for (pattern, host) in vanishedHosts {
-      let known = host.speakers.compactMap { keysByEndpoint[$0] }.filter { !$0.keys.isEmpty }
-      vanishedHosts[pattern]?.disown(pin, knowing: known)
-    }
   }
 }
 
@@ -165,8 +157,7 @@ extension DocumentState {
   /// people had added them since. Of their endpoints it has the names alone. Where the configuration has one of that name,
   /// the host's own stands in: it must stay listed.
   package mutating func watchHosts(of copy: SignedCopy, beside configured: [WatchedEndpoint]) {
-    let known = Set(configured.flatMap(\.patterns)).union(removed)
-      .union(vanished(beside: configured).keys)
+    let known = Set((configured + watched + orphans).flatMap(\.patterns)).union(removed)
     let ids = Set(configured.map(\.id))
     let settings = DocumentEntry.settings(in: copy.bytes)
     var asked: [String: HostTerms] = [:]
@@ -207,13 +198,13 @@ extension DocumentState {
   ///   Otherwise the key of somebody who stood between for a moment would be kept for its grace time.
   ///
   /// - Parameter endpoints: the endpoints in force: keys are entered for those whose patterns it lists, by themselves or
-  ///   by a wildcard that nobody speaks for now.
+  ///   by a wildcard that nobody speaks for now. Orphans have what it lists, and no more: no probe withdraws the rest.
   package func goingOn(
     from copy: SignedCopy, endpoints: [WatchedEndpoint]
   ) -> DocumentState {
     guard let json = copy.members else { return self }
     var next = self
-    next.noteVanished(beside: endpoints)
+    next.follow(endpoints)
     let statement = json["statement"]?.objectValue
     for text in statement?["denied"]?.arrayValue ?? [] {
       guard let pin = text.stringValue.flatMap({ try? SPKIPin(base64: $0) }),
@@ -233,10 +224,22 @@ extension DocumentState {
       else { continue }
       next.removed.append(pattern)
     }
+    let removed = Set(next.removed)
+    for orphan in next.orphans where removed.contains(orphan.patterns[0]) {
+      (next.keysByEndpoint[orphan.id], next.overrides[orphan.id]) = (nil, nil)
+    }
+    next.orphans.removeAll { removed.contains($0.patterns[0]) }
     let listed = Self.listed(in: json, signed: copy.signed)
-    let spokenFor = Set(endpoints.flatMap(\.patterns))
-    for endpoint in endpoints {
-      let endpointKeys = next.keysByEndpoint[endpoint.id] ?? EndpointKeys()
+    let spokenFor = Set((endpoints + next.orphans).flatMap(\.patterns))
+    next.adoptHosts(of: copy, beside: endpoints)
+    let deniedPins = next.deniedPins
+    for endpoint in endpoints + next.orphans {
+      var endpointKeys = next.keysByEndpoint[endpoint.id] ?? EndpointKeys()
+      if endpoint.isOrphan, let own = listed[endpoint.patterns[0]] {
+        let pins = deniedPins.union(own.map(\.pin))
+        endpointKeys.keys.removeAll { !pins.contains($0.pin) }
+        next.keysByEndpoint[endpoint.id] = endpointKeys
+      }
       // Denied ones, too: an endpoint of which nothing else is listed must not have a first sight.
       var known = Set(endpointKeys.keys.map(\.pin))
       let all = EndpointKeys.sorted(
@@ -259,10 +262,20 @@ extension DocumentState {
         keys: endpointKeys.keys + keys, held: endpointKeys.candidates, authorities: authorities)
     }
     next.document = copy.bytes
-    next.noteCopied(beside: endpoints)
     next.signed = max(signed, copy.signed)
     next.number = [number, copy.number].compactMap(\.self).max()
     return next
+  }
+
+  /// Has the hosts of a copy that nobody speaks for as orphans.
+  private mutating func adoptHosts(of copy: SignedCopy, beside endpoints: [WatchedEndpoint]) {
+    let settings = DocumentEntry.settings(in: copy.bytes)
+    var known = Set((endpoints + orphans).flatMap(\.patterns)).union(removed)
+    for entry in DocumentEntry.listed(in: copy.bytes) where known.insert(entry.pattern).inserted {
+      var former = WatchedEndpoint(fqdn: entry.fqdn)
+      former.terms = settings[entry.pattern].map { HostTerms($0) } ?? .standard
+      orphans.append(former.orphan(for: entry.pattern))
+    }
   }
 
   /// The keys that a document lists, by pattern.

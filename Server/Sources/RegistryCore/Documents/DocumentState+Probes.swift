@@ -20,7 +20,7 @@ extension DocumentState {
         time: now, event: event.name, endpoint: endpoint, pin: event.pin, why: "\(event)",
         who: HistoryEntry.monitor)
     }
-    for case .withdrawn(let pin) in events { withdraw(pin, seenAt: endpoint) }
+    for case .withdrawn(let pin) in events { withdraw(pin, leftBy: endpoint) }
     var isNews = !told.isEmpty
     if noteAlerts(of: events, at: endpoint, failures: failures, now: now) { isNews = true }
     let changed = gauge.isMassChange ? gauge.changedEndpoints : []
@@ -126,7 +126,9 @@ extension DocumentState {
   ) -> [String] {
     var listed: [String] = []
     var candidates: [(id: String, pin: SPKIPin)] = []
-    for (id, endpointKeys) in keysByEndpoint.sorted(by: { $0.key < $1.key }) {
+    let orphans = Set(orphans.map(\.id))
+    for (id, endpointKeys) in keysByEndpoint.sorted(by: { $0.key < $1.key })
+    where !orphans.contains(id) {
       for key in endpointKeys.keys where key.isUnannounced && now - key.firstSeen <= ServerAlert.day
       {
         let hasOwn = alerts[id]?.contains { $0.kind == .unannouncedKey && $0.pin == key.pin }
@@ -167,59 +169,42 @@ extension DocumentState {
 
   /// What is said of an endpoint that nobody watches any longer.
   package static let leftMessage =
-    "is no longer configured, and clients keep its last pins; "
-    + "hint: configure it again, or remove it in the administration if clients may forget it"
+    "is no longer configured, and clients keep its last pins; \(leftHint)"
+  private static let leftHint =
+    "hint: configure it again, or remove it in the administration if clients may forget it"
 
-  /// With an alert for each endpoint that has keys and is neither in force nor taken out. It follows from
-  /// the configuration, so it is never stored.
-  package func markingWhoLeft(_ endpoints: [WatchedEndpoint]) -> DocumentState {
+  /// With an alert for each endpoint that left, or left hosts alone. It follows from the configuration, so it is never
+  /// stored.
+  package func markingWhoLeft(_ live: [WatchedEndpoint]) -> DocumentState {
     var marked = self
-    let inForce = Set(endpoints.map(\.id))
-    let below = TermsBelow(endpoints, Array(vanishedHosts.values), but: deniedPins)
-    let silenced = vanishedHosts.values.filter(below.differ)
-    func odds(_ isMeant: (VanishedHost) -> Bool) -> String {
-      let names = silenced.filter(isMeant).map(\.pattern.description).sorted()
-      guard !names.isEmpty else { return "" }
-      return
-        "; hosts below \(names.joined(separator: ", ")) ask for another ca or match: under a later key set clients"
-        + " no longer go by what it asked for"
-    }
-    for (id, endpointKeys) in keysByEndpoint where !inForce.contains(id) && tombstones[id] == nil {
-      guard let last = endpointKeys.keys.map(\.lastSeen).max() else { continue }
+    marked.follow(live)
+    guard !marked.orphans.isEmpty else { return marked }
+    let (ids, silenced) = (Set(live.map(\.id)), marked.silencedOrphans(live))
+    for (id, orphans) in Dictionary(grouping: marked.orphans, by: \.place) {
+      let keys = orphans.flatMap { marked.keysByEndpoint[$0.id]?.keys ?? [] }
+      guard let last = keys.map(\.lastSeen).max() else { continue }
+      let hosts = orphans.map(\.patterns[0].description).sorted().joined(separator: ", ")
+      var message =
+        ids.contains(id)
+        ? "speaks no longer for \(hosts), and clients keep the last pins; hint: have it or another endpoint speak for"
+          + " it again, or remove \(orphans.map(\.id).sorted().joined(separator: ", ")) if clients may forget it"
+        : Self.leftMessage + " (it spoke for \(hosts))"
+      // No probe withdraws them any more.
+      let brief = Set(keys.filter(\.isShortLived).map(\.pin.base64)).sorted()
+      if !brief.isEmpty {
+        message +=
+          "; nobody announced \(brief.joined(separator: ", ")), seen for less than an hour: deny what is not yours"
+      }
+      let odd = orphans.filter { silenced.contains($0.id) }.map(\.patterns[0].description).sorted()
+      if !odd.isEmpty {
+        message +=
+          "; hosts below \(odd.joined(separator: ", ")) ask for another ca or match: clients no longer go by what it"
+          + " asked for"
+      }
       marked.raise(
-        ServerAlert(
-          kind: .leftConfiguration, endpoint: id,
-          message: Self.leftMessage + doubt(of: [id]) + odds { $0.speakers.contains(id) },
-          since: last))
-    }
-    // Of an endpoint that stays.
-    let spokenFor = vanishedHosts.isEmpty ? [] : Set(inForce.flatMap(lastPatterns))
-    let alone = vanishedHosts.values.filter {
-      !$0.entries.isEmpty && !$0.speakers.isEmpty && $0.speakers.isSubset(of: inForce)
-        && !spokenFor.contains($0.pattern)
-    }
-    for (id, hosts) in Dictionary(grouping: alone, by: { $0.speakers.min() ?? "" }) {
-      let names = hosts.map(\.pattern.description).sorted().joined(separator: ", ")
-      marked.raise(
-        ServerAlert(
-          kind: .leftConfiguration, endpoint: id,
-          message:
-            "speaks no longer for \(names), and clients keep the last pins; hint: have it or another endpoint"
-            + " speak for it again, or add it as an endpoint and remove that if clients may forget it"
-            + doubt(of: hosts.reduce(into: []) { $0.formUnion($1.speakers) })
-            + odds(hosts.contains),
-          since: hosts.map(\.signed).max() ?? 0))
+        ServerAlert(kind: .leftConfiguration, endpoint: id, message: message, since: last))
     }
     return marked
-  }
-
-  /// What is said of keys that clients keep though nobody announced them and they were not there for long: no probe withdraws
-  /// them any more.
-  private func doubt(of ids: Set<String>) -> String {
-    let brief = ids.flatMap { keysByEndpoint[$0]?.keys.filter(\.isShortLived) ?? [] }
-    guard !brief.isEmpty else { return "" }
-    let pins = Set(brief.map(\.pin.base64)).sorted().joined(separator: ", ")
-    return "; nobody announced \(pins), seen for less than an hour: deny what is not yours"
   }
 
   /// An alert of a time to come was raised by a clock that was ahead; it would stand until that time.

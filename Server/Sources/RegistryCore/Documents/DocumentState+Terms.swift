@@ -52,77 +52,80 @@ extension HostTerms {
     return united
   }
 
-  /// Two endpoints that speak of one host and ask for other CAs, or combine them otherwise: clients take the CAs of both
-  /// and the stricter match, which can refuse the servers of either.
+  /// Pairs of endpoints that speak of one host and ask for other CAs, or combine them otherwise: clients take the CAs of
+  /// both and the stricter match, which can refuse the servers of either.
   ///
   /// - Parameter id: only pairs with this endpoint; `nil` for any.
-  package static func conflict(
-    among endpoints: [WatchedEndpoint], with id: String? = nil
-  ) -> (one: String, other: String)? {
+  static func conflicts(
+    among endpoints: [WatchedEndpoint], with id: String? = nil, atMost limit: Int = .max
+  ) -> [(one: String, other: String)] {
     let asking = endpoints.filter { !$0.terms.ca.pins.isEmpty }
-    guard !asking.isEmpty else { return nil }
+    guard !asking.isEmpty else { return [] }
     var index = PatternIndex()
     var terms: [String: HostTerms] = [:]
     for endpoint in endpoints {
       index.insert(endpoint.id, endpoint.patterns)
       terms[endpoint.id] = endpoint.terms
     }
+    var (pairs, found) = ([(one: String, other: String)](), Set<[String]>())
     for one in asking {
-      var found: String?
-      let isMet = index.overlaps(one.id, one.patterns) { other in
+      let isEnough = index.overlaps(one.id, one.patterns) { other in
         guard id == nil || id == one.id || id == other,
           terms[other]?.asksTheSame(as: one.terms) == false
         else { return false }
-        found = other
-        return true
+        if found.insert([one.id, other].sorted()).inserted { pairs.append((one.id, other)) }
+        return pairs.count >= limit
       }
-      if isMet, let found { return (one.id, found) }
+      if isEnough { break }
     }
-    return nil
+    return pairs
+  }
+
+  /// One of those pairs.
+  package static func conflict(
+    among endpoints: [WatchedEndpoint], with id: String? = nil
+  ) -> (one: String, other: String)? {
+    conflicts(among: endpoints, with: id, atMost: 1).first
   }
 }
 
 extension DocumentState {
-  /// Two endpoints as in ``HostTerms/conflict(among:with:)``, or one and a host that vanished, where one matches the other's
-  /// hosts: whose servers clients would refuse for want of CAs that nobody asked of them, at once or with the next key set.
+  /// As ``HostTerms/conflict(among:with:)``, also with orphans.
   package func conflict(
-    among inForce: [WatchedEndpoint], with id: String? = nil
+    among live: [WatchedEndpoint], with id: String? = nil
   ) -> (one: String, other: String)? {
-    HostTerms.conflict(among: inForce, with: id)
-      ?? vanishedConflicts(among: inForce, with: id).first
+    HostTerms.conflict(among: live + askingOrphans, with: id)
   }
 
-  /// All of those with hosts that vanished.
-  package func vanishedConflicts(
-    among inForce: [WatchedEndpoint], with id: String? = nil
-  ) -> [(one: String, other: String)] {
-    let meant = inForce.filter { id == nil || $0.id == id }
-    let (denied, spokenFor) = (deniedPins, Set(inForce.flatMap(\.patterns)))
-    let left = vanished(beside: inForce).values.filter {
-      !spokenFor.contains($0.pattern) && !$0.entries(but: denied).isEmpty
-    }
-    let neighbours = PatternNeighbours(left.isEmpty ? [] : meant.map(\.patterns))
-    return left.sorted { $0.pattern.description < $1.pattern.description }.flatMap { host in
-      let terms = host.terms
-      return neighbours.around(host.pattern).map { meant[$0] }.filter {
-        !($0.terms.ca.pins.isEmpty && terms.ca.pins.isEmpty) && !$0.terms.asksTheSame(as: terms)
-      }.map { (one: $0.id, other: "\(host.pattern)") }
+  /// The pairs in which there is an orphan.
+  package func orphanConflicts(among live: [WatchedEndpoint]) -> [(one: String, other: String)] {
+    let orphans = askingOrphans
+    guard !orphans.isEmpty else { return [] }
+    let ids = Set(orphans.map(\.id))
+    return HostTerms.conflicts(among: live + orphans).filter {
+      ids.contains($0.one) || ids.contains($0.other)
     }
   }
 
-  /// What such pairs ask of clients once these endpoints are configured, by the pairs: with what goes along to them.
-  package func vanishedOdds(configuring endpoints: [WatchedEndpoint]) -> [[String]: [HostTerms]] {
-    var (next, listed) = (self, ListedKeys())
-    _ = next.inheritKeys(next.endpoints(configured: endpoints), &listed)
-    let inForce = next.endpoints(configured: endpoints)
-    let vanished = next.vanished(beside: inForce)
-    let terms = Dictionary(inForce.map { ($0.id, $0.terms) }, uniquingKeysWith: { one, _ in one })
-    let left = Dictionary(
-      vanished.map { ("\($0.key)", $0.value.terms) }, uniquingKeysWith: { one, _ in one })
-    let pairs = next.vanishedConflicts(among: inForce)
+  /// What pairs that differ ask of clients once these endpoints are configured, by the ids of the endpoints or, of orphans,
+  /// of those that they come from.
+  ///
+  /// - Parameter isOfOrphans: only pairs in which there is an orphan.
+  package func conflicts(
+    configuring endpoints: [WatchedEndpoint], isOfOrphans: Bool
+  ) -> [[String]: [HostTerms]] {
+    var next = self
+    next.follow(next.endpoints(configured: endpoints))
+    let live = next.endpoints(configured: endpoints)
+    let all = live + next.askingOrphans
+    let known = Dictionary(all.map { ($0.id, $0) }, uniquingKeysWith: { one, _ in one })
+    let pairs =
+      isOfOrphans ? next.orphanConflicts(among: live) : HostTerms.conflicts(among: all)
     return Dictionary(
-      pairs.map { ([$0.one, $0.other], [terms[$0.one], left[$0.other]].compactMap(\.self)) },
-      uniquingKeysWith: { one, _ in one })
+      pairs.map { pair in
+        let both = [pair.one, pair.other].compactMap { known[$0] }.sorted { $0.place < $1.place }
+        return (both.map(\.place), both.map(\.terms))
+      }, uniquingKeysWith: { one, _ in one })
   }
 
   /// Has clients ask for other terms.

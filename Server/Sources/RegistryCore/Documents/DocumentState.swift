@@ -27,13 +27,8 @@ package struct DocumentState: Sendable, Equatable {
     var approval: ApprovalMode?
     var terms: HostTerms?
     package var isPaused = false
-    /// Whether those that speak for its hosts since it left wait for a person, too. That is passed on once: from then on
-    /// people decide for them. It keeps its own for the case that it comes back.
-    var isApprovalPassedOn = false
 
     var isEmpty: Bool { self == Override() }
-    /// Whether whoever takes over its hosts is to wait for a person.
-    var hasApprovalToPassOn: Bool { approval == .manual && !isApprovalPassedOn }
   }
 
   /// By the endpoints' ids.
@@ -51,11 +46,10 @@ package struct DocumentState: Sendable, Equatable {
   package var allowed: [SPKIPin: Int64] = [:]
   /// Hosts that clients may forget.
   package var removed: [HostPattern] = []
-  /// Hosts that clients keep by what an earlier document said.
-  var vanishedHosts: [HostPattern: VanishedHost] = [:]
-  /// What endpoints speak for, or did when they left, by their ids; without those of which the name says it. The
-  /// configuration that says it is gone by the time at which it is asked for.
-  var spokenPatterns: [String: [HostPattern]] = [:]
+  /// What is left of endpoints that the configuration has no more, one for each pattern: in force, and not probed.
+  package var orphans: [WatchedEndpoint] = []
+  /// The other endpoints that were in force when this was written: the next configuration is compared with them.
+  package internal(set) var watched: [WatchedEndpoint] = []
   /// What lasts, by the endpoints' ids; under the empty one, what is about the whole document.
   package var alerts: [String: [ServerAlert]] = [:]
   /// The signed document; empty before the first.
@@ -70,7 +64,7 @@ package struct DocumentState: Sendable, Equatable {
   /// How often the store had gone back when this was written (``RecordAge``).
   package var returns: Int64 = 0
 
-  /// The endpoints in force: those configured and those added, without those taken out.
+  /// The endpoints that are watched: those configured and those added, without those taken out.
   package func endpoints(configured: [WatchedEndpoint]) -> [WatchedEndpoint] {
     let ids = Set(configured.map(\.id))
     return (configured + added.filter { !ids.contains($0.id) })
@@ -161,7 +155,6 @@ extension DocumentState.Override {
     if let interval { json["interval"] = .integer(interval) }
     if let approval { json["approval"] = .string(approval.rawValue) }
     if isPaused { json["paused"] = .bool(true) }
-    if isApprovalPassedOn { json["approvalPassedOn"] = .bool(true) }
     json["terms"] = terms?.json
     return .object(json)
   }
@@ -171,7 +164,6 @@ extension DocumentState.Override {
     interval = reader.object["interval"]?.integerValue
     approval = reader.object["approval"]?.stringValue.flatMap(ApprovalMode.init(rawValue:))
     isPaused = reader.object["paused"] == .bool(true)
-    isApprovalPassedOn = reader.object["approvalPassedOn"] == .bool(true)
   }
 }
 

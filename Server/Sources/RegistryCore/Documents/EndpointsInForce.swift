@@ -2,7 +2,7 @@ import SslPinningRules
 
 /// The endpoints of a document that are in force, and what probes showed of them since the start.
 struct EndpointsInForce: Sendable {
-  /// In the order configured.
+  /// Those that are watched, in the order configured.
   private(set) var list: [WatchedEndpoint]
   private(set) var ids: Set<String>
   /// By the endpoints' ids.
@@ -28,13 +28,14 @@ struct EndpointsInForce: Sendable {
   mutating func follow(_ state: DocumentState, configured: [WatchedEndpoint]) {
     let before = (list, paused)
     list = state.endpoints(configured: configured)
-    terms = HostTerms.inEffect(among: list)
+    let inForce = state.inForce(list)
+    terms = HostTerms.inEffect(among: inForce)
     paused = Set(state.overrides.filter(\.value.isPaused).keys)
     if before != (list, paused) { isNews = true }
     ids = Set(list.map(\.id))
     awaited = ids.filter { lastProbes[$0] == nil && !state.isPaused($0) }
     listed = PatternIndex()
-    for endpoint in list where state.keysByEndpoint[endpoint.id]?.keys.isEmpty == false {
+    for endpoint in inForce where state.keysByEndpoint[endpoint.id]?.keys.isEmpty == false {
       listed.insert(endpoint.id, endpoint.patterns)
     }
   }

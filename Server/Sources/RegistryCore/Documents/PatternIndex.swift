@@ -73,29 +73,6 @@ package struct PatternIndex: Sendable {
   }
 }
 
-/// Which of several lists of patterns speak of hosts of a pattern by narrower or wider ones, without asking all of them.
-struct PatternNeighbours {
-  private var same: [HostPattern: [Int]] = [:]
-  private var narrower: [HostPattern: [Int]] = [:]
-
-  init(_ lists: [[HostPattern]]) {
-    for (index, patterns) in lists.enumerated() {
-      for pattern in patterns {
-        same[pattern, default: []].append(index)
-        for wider in pattern.wider { narrower[wider, default: []].append(index) }
-      }
-    }
-  }
-
-  /// The lists with narrower patterns, or crossing ones.
-  func below(_ pattern: HostPattern) -> [Int] { narrower[pattern] ?? [] }
-
-  /// Those with narrower, wider or crossing ones, in their order.
-  func around(_ pattern: HostPattern) -> [Int] {
-    Set(below(pattern) + pattern.wider.flatMap { same[$0] ?? [] }).sorted()
-  }
-}
-
 extension HostPattern {
   /// The other patterns that speak of all its hosts, and the one that crosses it.
   var wider: [HostPattern] { covering.dropFirst() + [crossing].compactMap(\.self) }

@@ -42,11 +42,6 @@ struct RecordInForce: Sendable {
     version == self.version && bytes == self.bytes
   }
 
-  /// The keys that were published when this document was signed; `nil` if another one was signed with them.
-  func keys(listedIn document: [UInt8]) -> [String: EndpointKeys]? {
-    document == state.document ? state.keysByEndpoint : nil
-  }
-
   func isOlder(than read: DocumentRecord) -> Bool { read.age > newest }
 
   /// A newer one was read.

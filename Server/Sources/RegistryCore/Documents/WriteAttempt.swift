@@ -92,7 +92,7 @@ struct WriteAttempt {
     _ change: DocumentChange, _ settings: DocumentSettings
   ) throws(AdministrationError) {
     changed = try change(&state, settings.endpoints)
-    state.noteVanished(beside: state.endpoints(configured: settings.endpoints))
+    state.follow(state.endpoints(configured: settings.endpoints))
   }
 
   /// What is to be signed.

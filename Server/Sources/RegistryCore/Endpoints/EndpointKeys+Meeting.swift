@@ -132,7 +132,7 @@ extension EndpointKeys {
     if context.isListed, keys.isEmpty || authorities.isEmpty {
       // As where the copy's endpoint itself shows it.
       if context.copiedPins.contains(chain.leaf.pin) { return true }
-      // A wildcard has the CAs of the hosts that were left to it, and no key.
+      // Where a person took the last key its CAs are left.
       return behind.contains {
         context.listedAuthorities.contains($0) || authorities[$0] != nil
       }

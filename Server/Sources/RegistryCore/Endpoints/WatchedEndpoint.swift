@@ -21,8 +21,10 @@ public struct WatchedEndpoint: Sendable, Hashable {
   public var issuers: NamedIssuers
   /// What clients ask of its hosts besides a listed key.
   public var terms: HostTerms
+  /// Whether it is one of ``DocumentState/orphans``: nobody probes it.
+  package private(set) var isOrphan = false
   /// Identifies an endpoint of a document in state and in logs: `www.example.com:443`, with
-  /// ` at 127.0.0.1` if an address is set.
+  /// ` at 127.0.0.1` if an address is set, and with ` for www.example.com` if it is an orphan.
   public private(set) var id = ""
 
   /// An endpoint.
@@ -49,6 +51,13 @@ public struct WatchedEndpoint: Sendable, Hashable {
 
   /// What an id says of an endpoint; `nil` if it is none.
   init?(id: String) {
+    let halves = id.split(separator: Self.orphanMark, maxSplits: 1)
+    if halves.count == 2 {
+      guard let pattern = try? HostPattern(String(halves[1])) else { return nil }
+      self.init(id: String(halves[0]))
+      self = orphan(for: pattern)
+      return
+    }
     let parts = id.split(separator: " at ", maxSplits: 1)
     guard let place = parts.first, let colon = place.lastIndex(of: ":"),
       let port = UInt16(place[place.index(after: colon)...]),
@@ -74,7 +83,27 @@ public struct WatchedEndpoint: Sendable, Hashable {
     }
   }
 
+  private static let orphanMark = " for "
+
+  /// The endpoint that spoke for an orphan, by its id; its own id otherwise.
+  package var place: String { isOrphan ? Self.place(of: self) : id }
+
+  /// What is left of it for one of its patterns.
+  func orphan(for pattern: HostPattern) -> WatchedEndpoint {
+    var orphan = self
+    (orphan.patterns, orphan.isOrphan) = ([pattern], true)
+    orphan.id = Self.id(of: orphan)
+    return orphan
+  }
+
   private static func id(of endpoint: WatchedEndpoint) -> String {
+    guard endpoint.isOrphan, let pattern = endpoint.patterns.first else {
+      return place(of: endpoint)
+    }
+    return place(of: endpoint) + orphanMark + pattern.description
+  }
+
+  private static func place(of endpoint: WatchedEndpoint) -> String {
     let host =
       if case .address(let address) = endpoint.fqdn, address.bytes.count == 16 {
         "[\(endpoint.fqdn)]"

@@ -81,8 +81,9 @@ extension AdministrationRoutes {
       facts += ["\(terms)"]
       facts += endpoints?.first { $0.id == id }.map { ["\($0.terms)"] } ?? []
     case .revoke(let file, let id, _, _):
-      let keys = documents.first { $0.file == file }?.state.keysByEndpoint[id]
-      facts += keys?.keys.map(\.pin.base64).sorted() ?? []
+      let state = documents.first { $0.file == file }?.state
+      let ids = [id] + (state?.orphans(of: id).map(\.id) ?? [])
+      facts += ids.flatMap { state?.keysByEndpoint[$0]?.keys.map(\.pin.base64).sorted() ?? [] }
     case .allow(let pin):
       let denials = documents.flatMap { $0.state.denied }.filter { $0.pin == pin }
       facts += Set(denials.map { "\($0.at) \($0.by) \($0.why)" }).sorted()

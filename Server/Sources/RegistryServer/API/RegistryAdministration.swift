@@ -177,9 +177,9 @@ struct RegistryAdministration: Sendable {
     _ command: AdministrationCommand, to state: inout DocumentState, of file: String,
     _ configured: [WatchedEndpoint], _ request: DocumentState.Request
   ) throws(AdministrationError) -> [HistoryEntry] {
-    func require(_ id: String, orKeysOfIt: Bool = false) throws(AdministrationError) {
+    func require(_ id: String, orOrphans: Bool = false) throws(AdministrationError) {
       let known = state.endpoints(configured: configured).map(\.id)
-      guard known.contains(id) || orKeysOfIt && state.keysByEndpoint[id] != nil else {
+      guard known.contains(id) || orOrphans && !state.orphans(of: id).isEmpty else {
         throw .noSuchEndpoint(id, known: known)
       }
     }
@@ -200,8 +200,7 @@ struct RegistryAdministration: Sendable {
       try require(id)
       return try state.approve(pin, at: id, request)
     case .revoke(_, let id, let pin, let force):
-      // Of one that left the keys are still with clients, and may be listed beside a wildcard.
-      try require(id, orKeysOfIt: true)
+      try require(id, orOrphans: true)
       return try state.revoke(pin, at: id, configured: configured, force: force, request)
     case .deny(let pin, let force):
       return try state.deny(pin, configured: configured, force: force, request)

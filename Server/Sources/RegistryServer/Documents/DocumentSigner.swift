@@ -141,12 +141,7 @@ public struct DocumentSigner: Sendable {
       document.keySets = keySets.map(\.json)
       let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
       var hosts = content.hosts
-      if number.epoch != state.number?.epoch {
-        let carried = content.carried
-        document.payload["keys"] = .array(
-          keys + carried.entries.map { $0.json(expires: now + Self.horizon) })
-        hosts += carried.hosts
-      }
+      if number.epoch != state.number?.epoch { hosts += content.denying }
       document.terms = RegistryDocument.Terms(
         number: number, issued: now, expires: now + Self.horizon, hosts: hosts,
         denied: content.denied, removed: content.removed,

@@ -199,8 +199,9 @@ extension RegistryService {
       else { continue }
       let state = await coordinator.state
       // One that is in force already, with the same terms, keeps nobody from other edits.
-      let known = state.vanishedOdds(configuring: old.endpoints)
-      let odds = state.vanishedOdds(configuring: new.endpoints).filter { known[$0] != $1 }
+      let known = state.conflicts(configuring: old.endpoints, isOfOrphans: false)
+      let odds = state.conflicts(configuring: new.endpoints, isOfOrphans: true)
+        .filter { known[$0] != $1 }
       if let pair = odds.keys.min(by: { $0.lexicographicallyPrecedes($1) }) {
         throw .terms(DifferingTerms.message((one: pair[0], other: pair[1]), new.file))
       }
@@ -262,7 +263,7 @@ enum DifferingTerms {
     }
     let pairs =
       [HostTerms.conflict(among: inForce)].compactMap(\.self)
-      + state.vanishedConflicts(among: inForce)
+      + state.orphanConflicts(among: inForce)
     messages += pairs.map { message($0, document.file) }
     return messages
   }

@@ -27,12 +27,12 @@ import Testing
     _ keys: UInt8..., hosts: [String] = ["www.example.com"], after last: PublishedDocument? = nil
   ) -> DocumentContent {
     var state = DocumentState()
-    state.document = last?.bytes ?? []
     let endpoints = hosts.map { WatchedEndpoint(fqdn: HostName.literal($0)) }
     for endpoint in endpoints {
       state.keysByEndpoint[endpoint.id] = EndpointKeys(
         keys: keys.map { KnownKey(pin: pin($0), firstSeen: Self.start, lastSeen: Self.start) })
     }
+    if let last { state = state.goingOn(from: last.signedCopy, endpoints: endpoints) }
     return DocumentContent(state, endpoints: endpoints)
   }
 

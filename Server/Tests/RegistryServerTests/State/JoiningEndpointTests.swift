@@ -43,6 +43,18 @@ import Testing
       scenario.event == .held(pin(2), [.newIssuer]) || bench.endpointKeys.keys[0].isUnannounced)
   }
 
+  @Test("is judged by the CAs of before, too, where a person took the last key")
+  func afterRevocation() {
+    for (authority, keys) in [(101, []), (104, [2])] as [(UInt8, Set<UInt8>)] {
+      var bench = LedgerBench()
+      bench.endpointKeys = EndpointKeys(keys: [], authorities: [pin(104): bench.now])
+      bench.context.isListed = true
+      bench.context.listedAuthorities = [pin(102)]
+      bench.see([(LedgerBench.here, "", .key(2, under: authority))], 4)
+      #expect(bench.keys == keys)
+    }
+  }
+
   @Test("and is one of theirs is no new key for the hosts")
   func theirs() {
     var bench = LedgerBench()

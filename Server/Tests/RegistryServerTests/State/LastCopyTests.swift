@@ -133,6 +133,7 @@ import Testing
     state.keysByEndpoint[left.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(1), firstSeen: 1, lastSeen: Self.signed)])
     state.document = Self.copy([1: 30 * Self.day], for: "left.test").bytes
+    state.follow([left])
     state.tombstones["added.test:443"] = .init(at: 1, by: "ada", why: "")
     for host in ["left.test", "added.test"] {
       state.watchHosts(of: Self.copy([1: 30 * Self.day], for: host).signedCopy, beside: [])

@@ -52,26 +52,20 @@ struct MovedEndpointTests {
     let moved = WatchedEndpoint(fqdn: a.fqdn, port: 8443)
     state.keysByEndpoint[moved.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(3), firstSeen: 15, lastSeen: 20)], authorities: [pin(101): 20])
-    state.publish([moved, b])
-    var listed = ListedKeys()
-    let isTaken = state.inheritKeys([a, b], &listed, state.keysByEndpoint)
+    // As after a move: where it was has no record any more.
+    state.keysByEndpoint[a.id] = nil
+    state.follow([moved, b])
+    let isTaken = state.follow([a, b])
     #expect(isTaken)
     #expect(state.keysByEndpoint[a.id]?.keys.map(\.pin) == [pin(3)])
     #expect(state.keysByEndpoint[a.id]?.authorities == [pin(101): 20])
-    let stored = state.keysByEndpoint
-    let isTakenAgain = state.inheritKeys([a, b], &listed, stored)
+    let isTakenAgain = state.follow([a, b])
     #expect(!isTakenAgain)
     // What it shows since counts, and what it lost since does not come back.
     state.keysByEndpoint[a.id] = EndpointKeys(
       keys: [KnownKey(pin: pin(4), firstSeen: 30, lastSeen: 30)])
-    let isOld = state.inheritKeys([a, b], &listed, stored)
+    let isOld = state.follow([a, b])
     #expect(!isOld)
-    // Nor if another one has left since, of which there is nothing to take over.
-    let other = WatchedEndpoint(fqdn: a.fqdn, port: 9443)
-    state.keysByEndpoint[other.id] = EndpointKeys(
-      keys: [KnownKey(pin: pin(4), firstSeen: 30, lastSeen: 40)])
-    let isStillOld = state.inheritKeys([a, b], &listed, stored)
-    #expect(!isStillOld)
   }
 
   @Test(
@@ -83,11 +77,9 @@ struct MovedEndpointTests {
     let shared = KnownKey(pin: pin(1), firstSeen: 1, lastSeen: 9)
     state.keysByEndpoint[a.id] = EndpointKeys(keys: [shared], authorities: [pin(101): 9])
     state.keysByEndpoint[b.id] = EndpointKeys(keys: [shared], authorities: [pin(102): 9])
-    state.publish([a, b])
+    state.follow([a, b])
     let before = state.keysByEndpoint[a.id]
-    var listed = ListedKeys()
-    let isTaken = state.inheritKeys([a], &listed)
-    #expect(!isTaken)
+    state.follow([a])
     #expect(state.keysByEndpoint[a.id] == before)
   }
 
@@ -95,12 +87,11 @@ struct MovedEndpointTests {
   func approval() {
     let (a, b) = (DocumentStateTests.endpoints[0], DocumentStateTests.endpoints[1])
     var state = DocumentStateTests.settled()
-    state.publish([a, b])
+    state.follow([a, b])
     _ = state.change(
       a.id, interval: nil, approval: .manual, isPaused: nil, DocumentStateTests.request)
     let moved = WatchedEndpoint(fqdn: a.fqdn, port: 8443)
-    var listed = ListedKeys()
-    _ = state.inheritKeys([moved, b], &listed)
+    state.follow([moved, b])
     #expect(state.endpoints(configured: [moved, b]).map(\.approval) == [.manual, nil])
   }
 
@@ -108,20 +99,20 @@ struct MovedEndpointTests {
   func others() throws {
     let (a, b) = (DocumentStateTests.endpoints[0], DocumentStateTests.endpoints[1])
     var state = DocumentStateTests.settled()
-    state.publish([a, b])
+    state.follow([a, b])
     let moved = WatchedEndpoint(fqdn: a.fqdn, port: 8443)
-    var (next, listed) = (state, ListedKeys())
-    let isTaken = next.inheritKeys([moved, b], &listed)
+    var next = state
+    let isTaken = next.follow([moved, b])
     #expect(isTaken)
     #expect(next.keysByEndpoint[moved.id]?.keys.map(\.pin) == [pin(1)])
     #expect(next.keysByEndpoint[b.id] == state.keysByEndpoint[b.id])
     next = state
     let other = WatchedEndpoint(fqdn: HostName.literal("c.example"))
-    let isOther = next.inheritKeys([b, other], &listed)
-    #expect(!isOther)
+    next.follow([b, other])
+    #expect(next.keysByEndpoint[other.id] == nil)
     next = state
     _ = try next.remove(a.id, configured: [a, b], DocumentStateTests.request)
-    let isRemoved = next.inheritKeys([moved, b], &listed)
+    let isRemoved = next.follow([moved, b])
     #expect(!isRemoved)
     #expect(next.keysByEndpoint[moved.id] == nil)
   }

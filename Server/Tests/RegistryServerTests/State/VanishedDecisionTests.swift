@@ -45,9 +45,9 @@ import Testing
       (Self.asking(102, .all, named), wide),
     ][edit]
     let state = listing(before, other).machine.state
-    #expect(state.vanishedOdds(configuring: [before, other]).isEmpty)
-    #expect(state.vanishedOdds(configuring: [other]).isEmpty)
-    #expect(state.vanishedOdds(configuring: [after, other]).count == 1)
+    #expect(state.conflicts(configuring: [before, other], isOfOrphans: true).isEmpty)
+    #expect(state.conflicts(configuring: [other], isOfOrphans: true).isEmpty)
+    #expect(state.conflicts(configuring: [after, other], isOfOrphans: true).count == 1)
   }
 
   @Test("is at odds by what is asked, and not with what goes along")
@@ -56,7 +56,7 @@ import Testing
     configure(server, other)
     let state = server.machine.state
     let odds = [Self.asking(101, .any, wide), Self.asking(102, .all, wide)].map {
-      state.vanishedOdds(configuring: [$0, other])
+      state.conflicts(configuring: [$0, other], isOfOrphans: true)
     }
     #expect(odds[0].keys == odds[1].keys && odds[0] != odds[1])
     // A person asked for the same at both, and one of them gets another port.
@@ -69,7 +69,17 @@ import Testing
     }
     configure(alike, wide, other)
     let port = endpoint(5, "*.x.test")
-    #expect(alike.machine.state.vanishedOdds(configuring: [port, other]).isEmpty)
+    #expect(alike.machine.state.conflicts(configuring: [port, other], isOfOrphans: true).isEmpty)
+  }
+
+  @Test("is at odds as before with whom it differed from while it was in force")
+  func knownOdds() {
+    let asking = Self.asking(101, .any, wide)
+    let state = listing(named, asking, other).machine.state
+    let known = state.conflicts(configuring: [named, asking, other], isOfOrphans: false)
+    for left in [[named, other], [asking, other]] {
+      #expect(state.conflicts(configuring: left, isOfOrphans: true) == known && known.count == 1)
+    }
   }
 
   @Test("goes along with a host that a person adds again: what clients ask for")
@@ -95,10 +105,10 @@ import Testing
       show(3, under: 101, at: asking, server, now + second)
     }
     var content = DocumentContent(server.machine.state, endpoints: [asking, other])
-    #expect(content.carried.hosts == [HostSettings(try HostPattern("a.x.test"), match: .any)])
+    #expect(content.denying == [HostSettings(try HostPattern("a.x.test"), match: .any)])
     configure(server, other)
     content = DocumentContent(server.machine.state, endpoints: [other])
-    #expect(content.carried.hosts.first { $0.pattern == asking.patterns[0] }?.ca == [pin(101)])
+    #expect(content.hosts.first { $0.pattern == asking.patterns[0] }?.ca == [pin(101)])
   }
 
   @Test("is new again of a CA of which the only key was denied")
@@ -132,9 +142,9 @@ import Testing
     configure(server, narrow, other)
     var state = server.machine.state
     state.keysByEndpoint[gate.id]?.withdraw(pin(1))
-    #expect((try? DocumentState(reading: state.encoded))?.vanishedHosts == state.vanishedHosts)
-    var listed = ListedKeys()
-    #expect(state.inheritKeys([narrow, moved, other], &listed))
+    #expect((try? DocumentState(reading: state.encoded))?.orphans == state.orphans)
+    let isChanged = state.follow([narrow, moved, other])
+    #expect(isChanged)
     #expect(state.overrides[moved.id]?.approval == .manual)
   }
 
@@ -156,9 +166,9 @@ import Testing
     var state = server.machine.state
     let last = pin(isDenied ? 5 : 1)
     state.keysByEndpoint[gate.id]?.withdraw(last)
-    state.withdraw(last, seenAt: gate.id)
-    let host = try #require(state.vanishedHosts[try HostPattern("a.x.test")])
-    #expect(host.entries.contains { $0.pin == last })
+    state.withdraw(last, leftBy: gate.id)
+    let host = try #require(state.keysByEndpoint["\(gate.id) for a.x.test"])
+    #expect(host.keys.contains { $0.pin == last })
   }
 
   @Test(
@@ -188,7 +198,8 @@ import Testing
     _ = try state.remove(moved.id, configured: [other], request)
     let pattern = try HostPattern("a.x.test")
     #expect(state.removed.isEmpty)
-    #expect(state.vanishedHosts[pattern]?.entries.map(\.pin) == [pin(1)])
+    #expect(
+      state.orphans.flatMap { state.keysByEndpoint[$0.id]?.keys ?? [] }.map(\.pin) == [pin(1)])
     _ = try state.remove(named.id, configured: [other], request)
     #expect(state.removed == [pattern])
   }

@@ -1,0 +1,178 @@
+import CanonicalJSON
+import SslPinningRules
+import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
+
+@Suite("What is left of an endpoint that leaves the configuration") struct OrphanTests: HeirScene {
+  let bench = MachineBench()
+  private let now = Self.begin
+  private var request: DocumentState.Request { .init(who: "ada", at: now, why: "") }
+  private var gate: WatchedEndpoint { endpoint(1, "a.test", "m.test") }
+  private var narrow: WatchedEndpoint { endpoint(1, "m.test") }
+  private var other: WatchedEndpoint { endpoint(3, "o.test") }
+
+  private func listing(_ endpoints: WatchedEndpoint...) -> MachineServer {
+    let server = start(endpoints, at: now)
+    for (number, endpoint) in endpoints.enumerated() {
+      show(UInt8(number + 1), under: 101, at: endpoint, server, now)
+    }
+    return server
+  }
+
+  @Test("survives being written and read")
+  func encoding() throws {
+    let server = listing(gate, other)
+    server.configure([narrow, other], at: now + 60)
+    server.rest(at: now + 60)
+    let state = server.machine.state
+    #expect(state.orphans.map(\.id) == ["gate.test:1 for a.test"])
+    #expect(state.watched == [narrow, other])
+    let read = try DocumentState(reading: state.encoded)
+    #expect((read.orphans, read.watched) == (state.orphans, state.watched))
+    #expect(WatchedEndpoint(id: "gate.test:1 for a.test") == state.orphans.first)
+  }
+
+  @Test("is no alert, and has no record, once another endpoint speaks for all of its hosts")
+  func moved() {
+    let server = listing(gate, other)
+    server.configure([endpoint(2, "a.test", "m.test"), other], at: now + 60)
+    server.rest(at: now + 60)
+    let state = server.machine.state
+    #expect(state.markingWhoLeft(server.machine.endpoints).alerts.isEmpty)
+    #expect(state.keysByEndpoint[gate.id] == nil && state.orphans.isEmpty)
+    #expect(listed("a.test", by: server) == [pin(1)])
+  }
+
+  @Test(
+    "of a host that an endpoint left alone is taken out by its own id, and not with that endpoint")
+  func removed() throws {
+    let server = listing(gate, other)
+    server.configure([narrow, other], at: now + 60)
+    server.rest(at: now + 60)
+    var state = server.machine.state
+    _ = try state.remove(narrow.id, configured: [narrow, other], request)
+    #expect(state.removed.map(\.description) == ["m.test"])
+    #expect(state.markingWhoLeft([other]).alerts[narrow.id]?.count == 1)
+    state = server.machine.state
+    _ = try state.remove("\(gate.id) for a.test", configured: [narrow, other], request)
+    #expect(state.removed.map(\.description) == ["a.test"])
+    #expect(state.orphans.isEmpty && state.tombstones.isEmpty)
+  }
+
+  @Test("does not lose its last key to a denial unless that is forced")
+  func denied() throws {
+    let server = listing(gate, other)
+    server.configure([other], at: now + 60)
+    server.rest(at: now + 60)
+    var state = server.machine.state
+    #expect(throws: AdministrationError.leavesWithoutPin(["a.test", "m.test"])) {
+      try state.deny(pin(1), configured: [other], force: false, request)
+    }
+    _ = try state.deny(pin(1), configured: [other], force: true, request)
+    #expect(DocumentContent(state, endpoints: [other]).denying.count == 2)
+  }
+
+  @Test("is gone where a newer copy says that clients may forget it")
+  func forgotten() throws {
+    let server = listing(gate, other)
+    server.configure([other], at: now + 60)
+    server.rest(at: now + 60)
+    let before = bench.record
+    perform(server, at: now + 61) {
+      [id = gate.id, request] state, configured
+        throws(AdministrationError) in
+      try state.remove(id, configured: configured, request)
+    }
+    bench.goBack(to: before)
+    server.restart()
+    server.rest(at: now + 62)
+    server.upkeep()
+    server.rest(at: now + 62)
+    #expect(server.machine.state.orphans.isEmpty)
+    #expect(listed("a.test", by: server).isEmpty && listed("o.test", by: server) == [pin(2)])
+  }
+
+  @Test("asks nothing of hosts of a wildcard that crosses its own and asks for something else")
+  func crossing() {
+    var deep = endpoint(1, "**.n.test")
+    deep.terms = HostTerms(ca: NamedIssuers(pins: [pin(101)]))
+    let server = listing(deep, other)
+    func asked(_ endpoints: [WatchedEndpoint]) -> Int {
+      DocumentContent(server.machine.state, endpoints: endpoints).hosts.count
+    }
+    #expect(asked([other]) == 1)
+    #expect(asked([other, endpoint(2, "*.test")]) == 0)
+  }
+
+  @Test("is there, too, if the endpoint leaves after the record began anew from a copy")
+  func lostStore() throws {
+    let copy = try #require(listing(gate, other).copy)
+    var state = DocumentState().goingOn(from: copy, endpoints: [gate, other])
+    state.follow([other])
+    #expect(Set(state.orphans.flatMap(\.patterns)) == Set(gate.patterns))
+  }
+
+  @Test("is no other server's to bring back once a person took it out there")
+  func merged() throws {
+    let server = listing(gate, other)
+    let base = server.machine.state
+    var (own, theirs) = (base, base)
+    own.follow([other])
+    _ = try theirs.remove(gate.id, configured: [gate, other], request)
+    var merged = own.merging(theirs, base: base)
+    merged.follow([other])
+    #expect(merged.orphans.isEmpty)
+    // What was revoked there while it left here is not its own.
+    theirs = base
+    theirs.keysByEndpoint[gate.id]?.stage(pin(7), KnownKey.Staging(at: now, by: "ada"))
+    theirs.keysByEndpoint[gate.id]?.withdraw(pin(1))
+    merged = own.merging(theirs, base: base)
+    merged.follow([other])
+    let keys = merged.orphans.flatMap { merged.keysByEndpoint[$0.id]?.keys ?? [] }
+    #expect(Set(keys.map(\.pin)) == [pin(7)])
+  }
+
+  @Test("is what a record of an earlier version says of hosts that vanished, and who was in force")
+  func earlier() throws {
+    var state = listing(gate, other).machine.state
+    let asked = HostSettings(try HostPattern("v.test"), ca: [pin(101)], match: .any)
+    let json = try #require(try JSONValue(parsing: state.encoded).objectValue)
+    var members = JSONObject(json.filter { $0.key != "watched" && $0.key != "orphans" })
+    members["spokenPatterns"] = .object(
+      JSONObject(
+        [gate, other].map { endpoint in
+          (endpoint.id, .array(endpoint.patterns.map { .string($0.description) }))
+        }))
+    members["vanished"] = .array([
+      .object([
+        "pattern": .string("v.test"), "signed": .integer(now), "manual": .bool(true),
+        "speakers": .array([.string("v.test:443")]), "settings": asked.json,
+        "entries": .array([
+          .object([
+            "pin": .string(pin(5).base64), "fqdn": .string("v.test"), "date": .integer(now - 9),
+          ])
+        ]),
+        "authorities": .array([
+          .object(["pin": .string(pin(101).base64), "lastSeen": .integer(now)])
+        ]),
+      ])
+    ])
+    state = try DocumentState(reading: JSONValue.object(members).canonicalBytes)
+    #expect(state.watched.map(\.id) == [gate.id, other.id])
+    #expect(state.watched.map(\.patterns) == [gate.patterns, other.patterns])
+    let orphan = try #require(state.orphans.first)
+    #expect(orphan.id == "v.test:443 for v.test" && orphan.terms == HostTerms(asked))
+    #expect(state.keysByEndpoint[orphan.id]?.keys.map(\.pin) == [pin(5)])
+    #expect(state.keysByEndpoint[orphan.id]?.authorities == [pin(101): now])
+    let back = WatchedEndpoint(fqdn: HostName.literal("v.test"), port: 8443)
+    state.follow([gate, other, back])
+    #expect(state.keysByEndpoint[back.id]?.keys.map(\.pin) == [pin(5)])
+    #expect(state.overrides[back.id]?.approval == .manual)
+    state.follow([other])
+    #expect(
+      Set(state.orphans.flatMap(\.patterns).map(\.description)).isSuperset(of: ["a.test", "m.test"])
+    )
+  }
+}
