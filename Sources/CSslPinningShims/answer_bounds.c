@@ -16,6 +16,8 @@ void pp_turn_begin(void) {
 
 void pp_turn_end(void) { is_in_turn = false; }
 
+bool pp_in_turn(void) { return is_in_turn; }
+
 bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_function info) {
   curl_off_t received = 0;
   if (!pp_swells(swelling, bytes) || !is_in_turn) return false;

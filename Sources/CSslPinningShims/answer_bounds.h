@@ -11,6 +11,7 @@
 // A turn of libcurl's on this thread: it reads, it may be a hundred times, and writes.
 void pp_turn_begin(void);
 void pp_turn_end(void);
+bool pp_in_turn(void);
 
 typedef CURLcode (*pp_info_function)(CURL *easy, CURLINFO info, char **value);
 

@@ -32,6 +32,8 @@ struct pp_handle {
   size_t odd_bytes; // of lines beyond ASCII
   bool in_head;     // behind a status line
   pp_swelling swelling;
+  bool redirects;    // the answer leads elsewhere
+  size_t redirected; // bytes of its body
   bool is_cookie; // the last line sets some
   struct pp_handle *next;
 };

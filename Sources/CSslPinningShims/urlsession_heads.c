@@ -21,6 +21,8 @@
 // The longest status line, and the most bytes of lines beyond ASCII: what such characters cost grows with the square.
 #define MOST_STATUS 1024
 #define MOST_ODD (8 * 1024)
+// The most bytes of a redirect's body: Foundation copies all that came at each piece.
+#define MOST_REDIRECTED (1024 * 1024)
 
 // Whether a line of a whole head, or behind it, is for Foundation; keeps account of where the head stands.
 static bool goes_on(struct pp_handle *h, const char *line, size_t length, long status) {
@@ -119,7 +121,8 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   bool is_status = !h->in_head, is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
   h->in_head = !is_end;
   if (is_status && length > MOST_STATUS) return 0;
-  if (is_status) h->codings = 0;
+  if (is_status) h->codings = 0, h->redirects = false, h->redirected = 0;
+  h->redirects |= status / 100 == 3 && names(line, length, "Location");
   h->codings += pp_codings(line, length);
   h->cookies += cookies_in(h, line, length);
   if (h->cookies > MOST_COOKIES || h->codings > 1 || is_no_length(line, length)) return 0;
@@ -130,6 +133,7 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
 static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
   struct pp_handle *h = argument;
   pp_swelling before = h->swelling;
+  if (h->redirects && pp_in_turn() && (h->redirected += size * count) > MOST_REDIRECTED) return 0;
   if (pp_body_ends(&h->swelling, size * count, h->easy, pp_easy_info)) return 0;
   size_t taken = h->write_function(bytes, size, count, h->writer);
   if (taken == CURL_WRITEFUNC_PAUSE) h->swelling = before;

@@ -62,6 +62,22 @@ import Testing
     }
   }
 
+  @Test("or that leads elsewhere with more than 1 MiB: Foundation copies all of it at each piece")
+  func redirect() async throws {
+    let zeros = try Self.output(of: "head -c 4M /dev/zero | gzip -9")
+    let site = try PinnedSite { request in
+      if request.path == "/there" { return .text("hello") }
+      let body = request.path == "/small" ? [] : zeros
+      return HTTPResponse(
+        status: 302,
+        headers: [HTTPField("Location", "/there"), HTTPField("Content-Encoding", "gzip")]
+          .filter { $0.name == "Location" || !body.isEmpty }, body: body)
+    }
+    let session = site.session()
+    #expect(try await session.data(from: site.url("/small")).0 == Data("hello".utf8))
+    await #expect(throws: URLError.self) { try await session.data(from: site.url("/large")) }
+  }
+
   @Test("ends for who reads it slowly, too, and takes nothing from another that is read so")
   func slowly() async throws {
     let swelling = try Self.output(of: "head -c 80M /dev/zero | gzip -9")

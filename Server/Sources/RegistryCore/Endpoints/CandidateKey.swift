@@ -46,6 +46,8 @@ public struct CandidateKey: Sendable, Hashable {
   var isGainingVoices = false
   /// When vantage points last had a word against it, and how many probes have shown it since without one.
   var (outvotedAt, silentProbes): (Int64?, Int) = (nil, 0)
+  /// Whether they ever said so in a probe.
+  private var isContradicted = false
   /// The places where the last probe that showed it saw it, and the keys above it there.
   var paths: [Place: [SPKIPin]] = [:]
 
@@ -59,11 +61,19 @@ public struct CandidateKey: Sendable, Hashable {
   private static let echo: (seconds: Int64, probes: Int) = (60, 3)
 
   /// Enters what a probe that shows it says against it, and says whether it has to wait.
+  ///
+  /// - Parameters:
+  ///   - answering: the vantage points that saw others in this probe.
+  ///   - standing: those that stand by what they saw.
   mutating func isOutvoted(
-    by others: Set<String>, against witnesses: Set<String>, at now: Int64,
-    _ context: DecisionContext
+    by answering: Set<String>, and standing: Set<String>, against witnesses: Set<String>,
+    at now: Int64, _ context: DecisionContext
   ) -> Bool {
-    if context.isOutvoted(by: others, against: witnesses) {
+    let answering = answering.subtracting(witnesses)
+    isContradicted = isContradicted || context.isOutvoted(by: answering, against: witnesses)
+    // What points have said themselves stands for as long as they are there and do not get to the endpoint.
+    let others = isContradicted ? standing.union(context.blocked) : standing
+    if context.isOutvoted(by: answering.union(others.subtracting(witnesses)), against: witnesses) {
       (outvotedAt, silentProbes) = (now, 0)
       return true
     }
@@ -84,6 +94,7 @@ public struct CandidateKey: Sendable, Hashable {
     let points = others.subtracting([ProbeObservation.direct])
     let witnesses = witnesses(among: context.vantages, at: now, window: window)
     if context.isOutvoted(by: points.subtracting(witnesses), against: witnesses) {
+      isContradicted = true
       (outvotedAt, silentProbes) = (now, 0)
     }
   }
@@ -253,6 +264,8 @@ public struct DecisionContext: Sendable {
   /// not get to an endpoint that showed them a listed key within the hour; or this server had no time for their answer, of which
   /// one came within the window.
   var contradicting: Set<String> = []
+  /// Those that are there and do not get to the endpoint, whenever they did.
+  var blocked: Set<String> = []
   /// Those that are none about a kind of key, by the kind.
   var withheld: [String: Set<String>] = [:]
 

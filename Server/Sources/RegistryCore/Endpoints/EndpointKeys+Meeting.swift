@@ -76,10 +76,10 @@ extension EndpointKeys {
       among: context.vantages, at: now, window: rule.window)
     // Whoever is before this server may have it ask for more than points, or the server for them, will answer: that is no
     // silence.
-    let others = Self.answering(probe, context)
+    let answering = Self.answering(probe, context)
       .subtracting(context.silent(about: candidate.paths.keys))
-      .union(context.contradicting(at: candidate.paths.keys)).subtracting(witnesses)
-    if candidate.isOutvoted(by: others, against: witnesses, at: now, context) {
+    let standing = context.contradicting(at: candidate.paths.keys)
+    if candidate.isOutvoted(by: answering, and: standing, against: witnesses, at: now, context) {
       reasons.append(.vantagePoints)
     }
     if !isKnown(candidate.chain, context), !isVouchedFor { reasons.append(.newIssuer) }

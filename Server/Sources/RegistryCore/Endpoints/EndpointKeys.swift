@@ -97,6 +97,7 @@ public struct EndpointKeys: Sendable, Hashable {
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
     // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
     let lastWord = sawKeys(within: max(Self.lastWord, rule.window), at: now)
+    context.blocked = probe.unreached.intersection(context.vantages)
     context.withheld = probe.withheld.mapValues { $0.intersection(lastWord) }
     context.contradicting = probe.overasked.union(probe.unreached.intersection(lastWord))
       .union(probe.delayed.intersection(sawKeys(within: rule.window, at: now)))
@@ -295,6 +296,7 @@ extension KnownKey {
 extension CandidateKey {
   fileprivate mutating func endTimesToCome(at clock: Int64) {
     firstSeen = min(firstSeen, clock)
+    outvotedAt = outvotedAt.map { min($0, clock) }
     lastSeen = min(lastSeen, clock)
     witnesses = witnesses.mapValues {
       Witness(probes: $0.probes, lastSeen: min($0.lastSeen, clock))

@@ -264,7 +264,7 @@ final class ProbeScheduler {
 
   private func finish(_ work: ProbeJob) {
     guard work.isOver, works.removeValue(forKey: work.job.id) != nil else { return }
-    work.wasHeldUp = load.isHeavy(since: work.begun, at: .now)
+    work.wasHeldUp = work.waited || load.isHeavy(since: work.begun, at: .now)
     over.append(work)
   }
 
@@ -316,10 +316,15 @@ final class ProbeJob {
 
   /// How busy its thread was when it began.
   let begun: LoopLoad.Reading
-  /// Whether its thread had so much else to do that it may be why something timed out.
+  /// Whether it had to wait for its turn, and has less time than the others.
+  let waited: Bool
+  /// Whether that, or all that its thread had to do, may be why something timed out.
   var wasHeldUp = false
 
-  init(_ job: ProbeRequest, under load: LoopLoad.Reading) { (self.job, begun) = (job, load) }
+  init(_ job: ProbeRequest, under load: LoopLoad.Reading) {
+    (self.job, begun) = (job, load)
+    waited = job.limits.total - job.deadline.millisecondsLeft > 1000
+  }
 
   var isOver: Bool { !isDialling && sessions.isEmpty && lookups.isEmpty }
 

@@ -93,6 +93,19 @@ import Testing
     #expect(listed(after: 60, by: ["fra"]) == [1, 2])
   }
 
+  @Test(
+    "that saw other keys themselves stand by it for as long as they are there and do not get to the endpoint"
+  )
+  func blocked() {
+    var bench = Self.settled()
+    bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)), 4)
+    let view = Self.view(.key(2), .silent, .silent, .silent)
+    bench.see(view, 200, every: 60, unreachedBy: ["fra", "osl"])
+    #expect(bench.keys == [1])
+    bench.see(view, 3, every: 60, unreachedBy: ["fra"])
+    #expect(bench.keys == [1, 2])
+  }
+
   @Test("for whose answers this server had no time are not silent, unless they are for ten minutes")
   func delayed() {
     func listed(after seconds: Int64, _ points: Set<String>) -> Set<UInt8> {
