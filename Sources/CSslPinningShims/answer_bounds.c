@@ -7,10 +7,15 @@
 #include <curl/curl.h>
 #include <string.h>
 
+// A quarter of a second.
+#define MOST_IN_A_TURN ((size_t)64 * 1024 * 1024)
+
 static _Thread_local bool is_in_turn;
+static _Thread_local size_t decoded;
 
 void pp_turn_begin(void) {
   is_in_turn = true;
+  decoded = 0;
   pp_tls_begin_turn();
 }
 
@@ -20,9 +25,12 @@ bool pp_in_turn(void) { return is_in_turn; }
 
 bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_function info) {
   curl_off_t received = 0;
-  if (!pp_swells(swelling, bytes) || !is_in_turn) return false;
+  bool swells = pp_swells(swelling, bytes);
+  if (!is_in_turn) return false;
+  decoded += bytes;
+  if (!swells && decoded <= MOST_IN_A_TURN) return false;
   info(easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);
-  return !pp_may_swell(swelling, received);
+  return swells ? !pp_may_swell(swelling, received) : pp_is_swollen(swelling, received);
 }
 
 static bool is(const char *word, size_t length, const char *name) {

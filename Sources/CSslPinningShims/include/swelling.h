@@ -36,5 +36,10 @@ static inline bool pp_may_swell(pp_swelling *s, int64_t received) {
   s->received = received;
   return may;
 }
+
+// Whether there is more of it than of text with much repetition.
+static inline bool pp_is_swollen(const pp_swelling *s, int64_t received) {
+  return s->total > 1024 * 1024 + PP_MOST_TIMES * received;
+}
 #endif
 #endif

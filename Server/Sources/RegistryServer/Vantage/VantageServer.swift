@@ -19,8 +19,8 @@ package final class VantageServer: Sendable {
   package struct Limits: Sendable {
     /// Tunnels at once.
     package var tunnels = 512
-    /// Connections at once that have proved nothing yet: twice what a registry begins at once.
-    package var strangers = 512
+    /// Connections at once that have proved nothing yet: a registry begins 256 probes at once, each with four questions at most.
+    package var strangers = 1024
     /// For a handshake with a client, and again for its request.
     package var patience: Int64 = 5000
     /// For looking a name up and dialling: less than a registry waits, or its silence is taken for this point's.
