@@ -145,9 +145,7 @@ static size_t receive_body(char *bytes, size_t size, size_t count, void *argumen
     return x->discarded > MOST_DISCARDED ? 0 : length;
   }
   if (x->streams) {
-    // Not again by what libcurl kept while it was paused: it would copy all the rest for each piece.
-    if (x->unread >= x->unread_limit && pp_in_turn()) {
-      if (pp_body_ends(&x->swelling, 0, x->easy, information)) return 0;
+    if (x->unread >= x->unread_limit) {
       x->paused = true;
       return CURL_WRITEFUNC_PAUSE;
     }
