@@ -71,8 +71,12 @@ public struct CandidateKey: Sendable, Hashable {
   ) -> Bool {
     let answering = answering.subtracting(witnesses)
     isContradicted = isContradicted || context.isOutvoted(by: answering, against: witnesses)
-    // What points have said themselves stands for as long as they are there and do not get to the endpoint.
-    let others = isContradicted ? standing.union(context.blocked) : standing
+    let points = context.vantages.subtracting([ProbeObservation.direct])
+    let isSeen = witnesses.intersection(points).count >= min(context.quorum, points.count)
+    // What points have said themselves stands for as long as they are there and do not get to the endpoint. Against what a
+    // quorum sees there is no word of those that see nothing.
+    var others = isContradicted ? standing.union(context.blocked) : standing
+    if isSeen { others = [] }
     if context.isOutvoted(by: answering.union(others.subtracting(witnesses)), against: witnesses) {
       (outvotedAt, silentProbes) = (now, 0)
       return true
@@ -81,8 +85,7 @@ public struct CandidateKey: Sendable, Hashable {
     guard let outvotedAt,
       now - outvotedAt < Self.echo.seconds || silentProbes < Self.echo.probes
     else { return false }
-    let points = context.vantages.subtracting([ProbeObservation.direct])
-    return witnesses.intersection(points).count < min(context.quorum, points.count)
+    return !isSeen
   }
 
   /// Enters that vantage points see others while this server does not see it. Its own word is none: behind a balancer a key

@@ -106,6 +106,22 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
+  @Test("that do not get to the endpoint have no word against what a quorum of the others sees")
+  func blockedBesideSeeing() {
+    var bench = LedgerBench(points: ["fra", "osl", "syd", "tok"])
+    func view(_ key: UInt8) -> LedgerBench.View {
+      [(Self.here, "", .key(2)), ("fra", "", .key(key)), ("osl", "", .key(key))]
+        + ["syd", "tok"].map { ($0, "", .silent) }
+    }
+    bench.see(
+      ["fra", "osl", "syd", "tok"].map { ($0, "", .key(1)) } + [(Self.here, "", .key(1))], 3)
+    let blocked: Set<String> = ["syd", "tok"]
+    bench.see(view(1), 5, unreachedBy: blocked)
+    #expect(bench.keys == [1])
+    bench.see(view(2), 3, unreachedBy: blocked)
+    #expect(bench.keys == [1, 2])
+  }
+
   @Test("for whose answers this server had no time are not silent, unless they are for ten minutes")
   func delayed() {
     func listed(after seconds: Int64, _ points: Set<String>) -> Set<UInt8> {
