@@ -70,7 +70,7 @@ extension ReplicasDrill {
         + " after \(knew), \(next) watches after \(failover.tenths) s, a new key is published"
         + " \(change.tenths) s later; back, it serves all \(during.count) keys of that time after"
         + " \((ContinuousClock.now - back).tenths) s")
-    try checkMetrics()
+    try await checkMetrics()
   }
 
   /// Short cuts of random replicas, one after the other: for any time-out, some cuts are shorter, some longer,
@@ -94,7 +94,7 @@ extension ReplicasDrill {
       "\(cuts) cuts of up to 9 s: all \(during.count) keys of that time are served everywhere"
         + " \((ContinuousClock.now - back).tenths) s after the last;"
         + " \(stage.book.requests - requests) answers meanwhile")
-    try checkMetrics()
+    try await checkMetrics()
   }
 
   private func published(_ rotations: [KeyRotator.Rotation]) async throws {
@@ -226,7 +226,7 @@ extension ReplicasDrill {
       "start: replica \(leader) watches, \(options.replicas) serve; \(taken.count) changes seen by"
         + " the other(s) after \(median.inMilliseconds) ms (median),"
         + " \(taken.last?.inMilliseconds ?? 0) ms (longest)")
-    try checkMetrics()
+    try await checkMetrics()
   }
 
   /// Kills the leader with `kill -9`.
@@ -244,11 +244,12 @@ extension ReplicasDrill {
     report.note(
       "leader \(victim) killed: \(next) watches after \(failover.tenths) s, a new key is published"
         + " after \(change.tenths) s; started again, it serves the next after \(again.tenths) s")
-    try checkMetrics()
+    try await checkMetrics()
   }
 
-  /// Checks that logs and metrics agree on the leader.
-  func checkMetrics() throws {
+  /// Checks that logs and metrics agree on the leader, once there is one.
+  func checkMetrics() async throws {
+    _ = try await settledLeader()
     let leaders = try stage.replicas.filter { try metric("ssl_pinning_leader", of: $0) == 1 }
       .map(\.number)
     if leaders.count != 1 || leaders != stage.logs.leaders.leaders {

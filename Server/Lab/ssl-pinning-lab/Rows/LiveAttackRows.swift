@@ -94,7 +94,7 @@ enum LiveAttackRows {
           upstream: .loopback(site.server.port), authority: other)
         isCut.withLock { $0 = true }
         try await scene.intercept(by: attacker, seconds: 600)
-        try await scene.mustHold(attacker, "new-issuer")
+        try await scene.mustHold(attacker, "new-issuer", "vantage-points")
         return try AttackOutcome(
           "under a root that the endpoint never had: a place that cannot ask vouches for nothing",
           try await scene.useKey(of: attacker))

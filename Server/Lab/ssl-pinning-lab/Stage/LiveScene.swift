@@ -137,10 +137,10 @@ extension LiveScene {
   }
 
   /// Checks that the key shown to the server is held for this reason, with an alert.
-  func mustHold(_ attacker: InterceptingProxy, _ reason: String) async throws {
+  func mustHold(_ attacker: InterceptingProxy, _ expected: String...) async throws {
     let (pin, person) = (try key(of: attacker).pin.base64, try registry.administrator)
     let reasons = try await person.pending(site.host)
-    try show(reasons[pin]?.contains(reason) == true, "held: \(reasons)")
+    try show(reasons[pin] == expected, "held: \(reasons)")
     try show(try await person.alerts().contains("key-held"), "nobody is told")
   }
 

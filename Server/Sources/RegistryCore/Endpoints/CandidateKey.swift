@@ -73,11 +73,10 @@ public struct CandidateKey: Sendable, Hashable {
     isContradicted = isContradicted || context.isOutvoted(by: answering, against: witnesses)
     let points = context.vantages.subtracting([ProbeObservation.direct])
     let isSeen = witnesses.intersection(points).count >= min(context.quorum, points.count)
-    // What points have said themselves stands for as long as they are there and do not get to the endpoint. Against what a
-    // quorum sees there is no word of those that see nothing.
-    var others = isContradicted ? standing.union(context.blocked) : standing
-    if isSeen { others = [] }
-    if context.isOutvoted(by: answering.union(others.subtracting(witnesses)), against: witnesses) {
+    // What points have said themselves stands for as long as they are there and do not get to the endpoint. Once a quorum sees
+    // the key, those that see nothing have no word.
+    let blind = isSeen ? [] : isContradicted ? standing.union(context.blocked) : standing
+    if context.isOutvoted(by: answering.union(blind.subtracting(witnesses)), against: witnesses) {
       (outvotedAt, silentProbes) = (now, 0)
       return true
     }
@@ -263,13 +262,13 @@ public struct DecisionContext: Sendable {
   public var isMassChange = false
   /// The vantage points that were asked for a kind of key and got no answer, by the kind.
   var unheard: [String: Set<String>] = [:]
-  /// The vantage points that are no silent ones though they saw nothing: they had too many questions to answer all, or did
-  /// not get to an endpoint that showed them a listed key within the hour; or this server had no time for their answer, of which
-  /// one came within the window.
+  /// The vantage points that saw nothing and are not silent: those that had too many questions to answer all, those that did not
+  /// get to the endpoint though it showed them a listed key within the hour, and those for whose answer this server had no time
+  /// though it had one within the window.
   var contradicting: Set<String> = []
   /// Those that are there and do not get to the endpoint, whenever they did.
   var blocked: Set<String> = []
-  /// Those that are none about a kind of key, by the kind.
+  /// Those that got no answer to a question for a kind of key, but had one within the hour, by the kind.
   var withheld: [String: Set<String>] = [:]
 
   /// Nothing out of the ordinary.

@@ -74,8 +74,7 @@ extension EndpointKeys {
         by: context.vantages, quorum: context.quorum, probes: isFirst ? 1 : rule.probes)
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
-    // Whoever is before this server may have it ask for more than points, or the server for them, will answer: that is no
-    // silence.
+    // Whoever is before this server can have points, or the endpoint, refuse what is asked: that is no silence.
     let answering = Self.answering(probe, context)
       .subtracting(context.silent(about: candidate.paths.keys))
     let standing = context.contradicting(at: candidate.paths.keys)

@@ -95,6 +95,7 @@ public struct EndpointKeys: Sendable, Hashable {
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
+    if firstProbed == nil { (firstProbed, readPoints) = (now, pointsSeeing(since: now - 86_400)) }
     // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
     let lastWord = sawKeys(within: max(Self.lastWord, rule.window), at: now)
     context.blocked = probe.unreached.intersection(context.vantages)
@@ -151,13 +152,13 @@ public struct EndpointKeys: Sendable, Hashable {
   }
 
   /// The vantage points that saw a listed key within so many seconds.
-  private mutating func sawKeys(within seconds: Int64, at now: Int64) -> Set<String> {
-    func points(since time: Int64) -> Set<String> {
-      Set(keys.flatMap { $0.seenAt.filter { $0.value >= time }.map(\.key.vantage) })
-    }
-    if firstProbed == nil { (firstProbed, readPoints) = (now, points(since: now - 86_400)) }
+  private func sawKeys(within seconds: Int64, at now: Int64) -> Set<String> {
     let read = now - (firstProbed ?? now) <= seconds ? readPoints : []
-    return points(since: now - seconds).union(read)
+    return pointsSeeing(since: now - seconds).union(read)
+  }
+
+  private func pointsSeeing(since time: Int64) -> Set<String> {
+    Set(keys.flatMap { $0.seenAt.filter { $0.value >= time }.map(\.key.vantage) })
   }
 
   /// What a probe showed, as far as it is believed. At first sight that is all.

@@ -51,9 +51,9 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let keyTypes: [CertificateKeyKind]
   /// Where an endpoint has proved a key of a kind that it was asked for.
   private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
-  private let begun = MonotonicReading.milliseconds()
-  /// When a question for a kind of key was last answered, by endpoint, and by route and kind.
-  private let kindsAnswered = Locked<[String: [String: Int64]]>([:])
+  /// When a question for a kind of key was last answered, by endpoint.
+  private let kindsAnswered = Locked<[String: [AskedKind: Int64]]>([:])
+  private let started = MonotonicReading.milliseconds()
 
   /// An observer with the anchors, the vantage points and the time-out of a configuration.
   ///
@@ -147,8 +147,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         return observation
       })
     result.untold = untold
-    result.overasked = Set(
-      surveyed.filter { $0.route != 0 && $0.isRefusedAsTooMany }.map { vantages[$0.route] })
+    result.overasked = Set(refusing.map { vantages[$0] })
     // Whoever stands before this server may keep it busy: it was too late for their answers.
     result.delayed = Set(
       surveyed.filter { $0.route != 0 && $0.wasHeldUp }.map { vantages[$0.route] })
@@ -204,26 +203,32 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     }
   }
 
-  /// Which points got no answer to a question for a kind of key, though they did within the hour, or this server has not been there
-  /// for longer: the endpoint, or a firewall
-  /// before it, may limit what one address asks.
+  /// Which points got no answer to a question for a kind of key, though they had one within the hour: the endpoint, or a firewall
+  /// before it, may limit what one address asks. What was answered before the start nobody remembers, and it counts as if it was
+  /// answered then.
   private func withheld(
     _ findings: [ProbeFinding], by endpoint: WatchedEndpoint, at now: Int64
   ) -> [String: Set<String>] {
     kindsAnswered.withLock { answered in
       findings.reduce(into: [:]) { withheld, finding in
         guard finding.route != 0, let kind = finding.keyType else { return }
+        let question = AskedKind(route: finding.route, kind: kind)
         switch finding.outcome {
-        case .success, .failure(.handshake):
-          answered[endpoint.id, default: [:]]["\(finding.route) \(kind)"] = now
+        case .success, .failure(.handshake): answered[endpoint.id, default: [:]][question] = now
         case .failure where finding.blame != .proxy || finding.isRefusedAsTooMany:
-          let last = answered[endpoint.id]?["\(finding.route) \(kind)"] ?? begun
+          let last = answered[endpoint.id]?[question] ?? started
           guard now - last <= EndpointKeys.lastWord * 1000 else { return }
           withheld[kind.word, default: []].insert(vantages[finding.route])
         case .failure: return
         }
       }
     }
+  }
+
+  /// What a point was asked for.
+  private struct AskedKind: Hashable {
+    let route: Int
+    let kind: CertificateKeyKind
   }
 
   /// A place that was asked for a kind of key.

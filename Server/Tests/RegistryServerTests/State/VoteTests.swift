@@ -22,6 +22,16 @@ import Testing
     return bench
   }
 
+  /// What is listed after three probes that show a new key here, and nothing elsewhere, so many seconds after the last others.
+  private static func listed(
+    after seconds: Int64, unreachedBy points: Set<String> = [], delaying late: Set<String> = []
+  ) -> Set<UInt8> {
+    var bench = settled()
+    bench.now += seconds
+    bench.see(view(.key(2), .silent, .silent, .silent), 3, unreachedBy: points, delaying: late)
+    return bench.keys
+  }
+
   @Test("vouch for a new CA within the window, never over days")
   func vouchTogether() {
     let new = LedgerBench.Answer.key(2, under: 101)
@@ -81,16 +91,10 @@ import Testing
   @Test(
     "that are there and do not get to the endpoint are not silent, unless they did not for an hour")
   func unreached() {
-    func listed(after seconds: Int64, by points: Set<String>) -> Set<UInt8> {
-      var bench = Self.settled()
-      bench.now += seconds
-      bench.see(Self.view(.key(2), .silent, .silent, .silent), 3, unreachedBy: points)
-      return bench.keys
-    }
-    #expect(listed(after: 60, by: ["fra", "osl"]) == [1])
-    #expect(listed(after: 3500, by: ["fra", "osl"]) == [1])
-    #expect(listed(after: 3700, by: ["fra", "osl"]) == [1, 2])
-    #expect(listed(after: 60, by: ["fra"]) == [1, 2])
+    #expect(Self.listed(after: 60, unreachedBy: ["fra", "osl"]) == [1])
+    #expect(Self.listed(after: 3500, unreachedBy: ["fra", "osl"]) == [1])
+    #expect(Self.listed(after: 3700, unreachedBy: ["fra", "osl"]) == [1, 2])
+    #expect(Self.listed(after: 60, unreachedBy: ["fra"]) == [1, 2])
   }
 
   @Test(
@@ -124,16 +128,10 @@ import Testing
 
   @Test("for whose answers this server had no time are not silent, unless they are for ten minutes")
   func delayed() {
-    func listed(after seconds: Int64, _ points: Set<String>) -> Set<UInt8> {
-      var bench = Self.settled()
-      bench.now += seconds
-      bench.see(Self.view(.key(2), .silent, .silent, .silent), 3, delaying: points)
-      return bench.keys
-    }
-    #expect(listed(after: 60, ["fra", "osl"]) == [1])
-    #expect(listed(after: 590, ["fra", "osl"]) == [1])
-    #expect(listed(after: 700, ["fra", "osl"]) == [1, 2])
-    #expect(listed(after: 60, ["fra"]) == [1, 2])
+    #expect(Self.listed(after: 60, delaying: ["fra", "osl"]) == [1])
+    #expect(Self.listed(after: 590, delaying: ["fra", "osl"]) == [1])
+    #expect(Self.listed(after: 700, delaying: ["fra", "osl"]) == [1, 2])
+    #expect(Self.listed(after: 60, delaying: ["fra"]) == [1, 2])
   }
 
   @Test("that got no answer to a question for its kind, but had one, are not silent about it")
