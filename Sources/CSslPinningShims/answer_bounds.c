@@ -11,10 +11,12 @@
 #define MOST_IN_A_TURN ((size_t)64 * 1024 * 1024)
 
 static _Thread_local bool is_in_turn;
+static _Thread_local uint64_t turn;
 static _Thread_local size_t decoded;
 
 void pp_turn_begin(void) {
   is_in_turn = true;
+  turn++;
   decoded = 0;
   pp_tls_begin_turn();
 }
@@ -22,6 +24,8 @@ void pp_turn_begin(void) {
 void pp_turn_end(void) { is_in_turn = false; }
 
 bool pp_in_turn(void) { return is_in_turn; }
+
+uint64_t pp_turn(void) { return turn; }
 
 bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_function info) {
   curl_off_t received = 0;

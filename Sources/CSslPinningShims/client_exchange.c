@@ -145,10 +145,13 @@ static size_t receive_body(char *bytes, size_t size, size_t count, void *argumen
     return x->discarded > MOST_DISCARDED ? 0 : length;
   }
   if (x->streams) {
-    if (x->unread >= x->unread_limit) {
+    // libcurl goes on decoding what it has read when a write pauses, and copies what it keeps of that at each resume. So a turn's bytes
+    // are all taken, where pp_body_ends bounds them, and what was kept is taken at once.
+    if (x->unread >= x->unread_limit && pp_in_turn() && x->turn != pp_turn()) {
       x->paused = true;
       return CURL_WRITEFUNC_PAUSE;
     }
+    x->turn = pp_turn();
     x->unread += length;
     announce(x);
   }

@@ -3,6 +3,7 @@
 #ifndef CPLATFORMSHIMS_H
 #define CPLATFORMSHIMS_H
 #if defined(__linux__)
+#include "answer_bounds.h"
 #include "client_loop.h"
 #include "command_process.h"
 #include "curl_shims.h"

@@ -74,6 +74,7 @@ struct pp_exchange {
   pp_buffer body;
   size_t unread;      // bytes of a streamed body that nobody has taken yet
   size_t unread_limit;  // from there on the transfer is paused
+  uint64_t turn;        // of libcurl's, in which it took something of the body
   size_t discarded;
   pp_swelling swelling;
   int codings;

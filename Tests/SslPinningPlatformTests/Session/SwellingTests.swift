@@ -1,3 +1,4 @@
+import CSslPinningShims
 import FaultLab
 import Foundation
 import FoundationNetworking
@@ -98,5 +99,47 @@ import Testing
     #expect(error?.code == .badServerResponse)
     while let chunk = try await reader.next() { read += chunk }
     #expect(Array(read) == honest)
+  }
+
+  /// 63 MiB of zeros, of which libcurl would keep all while the reader is behind.
+  private static let brotliOfOneRead =
+    "y///PwAkAOKxQHLv//j//weABEAcFoDu/R////8AkACIwwLQvf/j//8fABIAcVgAuvd//P//A0ACIA4LQPf+j///fwBIAMRhAeje//H/"
+    + "/w8ACYA4LADd+7/8/38DIAEQhwWge/8G"
+
+  @Test("ends for who reads it as it comes, though one read is all of it")
+  func streamed() async throws {
+    let body = try [UInt8](#require(Data(base64Encoded: Self.brotliOfOneRead)))
+    let site = try PinnedSite { _ in
+      HTTPResponse(headers: [HTTPField("Content-Encoding", "br")], body: body)
+    }
+    let (chunks, _) = try await site.transport.bytes(for: URLRequest(url: site.url("/")))
+    let error = await #expect(throws: URLError.self) { for try await _ in chunks {} }
+    #expect(error?.code == .badServerResponse)
+  }
+
+  /// Of HTTP/2 a hundred may come in one read.
+  @Test(
+    "ends beyond 1 MiB, if others of its turn have 64 MiB already, and one that does not swell goes on"
+  )
+  func turn() {
+    let received: pp_info_function = { easy, _, value in
+      UnsafeMutableRawPointer(value)?.storeBytes(
+        of: easy.map { Int64(Int(bitPattern: $0)) } ?? 0, as: Int64.self)
+      return .init(rawValue: 0)
+    }
+    /// Enters megabytes of an answer of which so many bytes were received.
+    func ends(_ answer: inout pp_swelling, _ megabytes: Int, of bytes: Int) -> Bool {
+      pp_body_ends(&answer, megabytes << 20, UnsafeMutableRawPointer(bitPattern: bytes), received)
+    }
+    var answers = Array(repeating: pp_swelling(), count: 6)
+    pp_turn_begin()
+    #expect((0..<4).allSatisfy { !ends(&answers[$0], 16, of: 102) })
+    #expect(ends(&answers[4], 2, of: 102))
+    #expect(!ends(&answers[5], 2, of: 1 << 20))
+    pp_turn_end()
+    #expect(!ends(&answers[0], 2, of: 102), "what libcurl kept may not be lost")
+    pp_turn_begin()
+    #expect(!ends(&answers[1], 2, of: 102), "each turn has its own")
+    pp_turn_end()
   }
 }

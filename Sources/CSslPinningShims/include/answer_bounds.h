@@ -12,6 +12,8 @@
 void pp_turn_begin(void);
 void pp_turn_end(void);
 bool pp_in_turn(void);
+// The number of the present one, or of the last.
+uint64_t pp_turn(void);
 
 typedef CURLcode (*pp_info_function)(CURL *easy, CURLINFO info, char **value);
 
