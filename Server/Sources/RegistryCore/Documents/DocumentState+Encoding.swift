@@ -10,7 +10,7 @@ import SslPinningRules
 ///                     "paths": [ { "above": [ … ], "places": [ [vantage, address], … ] } ],
 ///                     "missedProbes": … } ],
 ///         "held": [ { "pin": …, "firstSeen": …, "lastSeen": …, "probes": …,
-///                     "reasons": [ … ], "chain": [ … ],
+///                     "reasons": [ … ], "chain": [ … ], "contradicted": true,
 ///                     "witnesses": [ { "vantage": …, "probes": …, "lastSeen": … } ] } ],
 ///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
 ///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],

@@ -69,6 +69,12 @@ extension DocumentState {
   ) -> DocumentState {
     var merged = merging(theirs, base: theirs)
     (merged.watched, merged.orphans) = (watched, orphans)
+    // What people had said of an endpoint that left since, as the record has it.
+    let known = Set(theirs.orphans.map(\.id))
+    for orphan in orphans where !known.contains(orphan.id) {
+      merged.overrides[orphan.id] =
+        theirs.overrides[orphan.place]?.inherited ?? overrides[orphan.id]
+    }
     // What left since has no record any more.
     let live = Set(merged.endpoints(configured: configured).map(\.id))
     for id in theirs.keysByEndpoint.keys where keysByEndpoint[id] == nil && !live.contains(id) {

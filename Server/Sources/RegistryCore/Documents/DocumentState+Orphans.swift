@@ -246,14 +246,19 @@ private struct Succession {
         let lasting = own.keys.filter { !$0.wasThereForAMoment }
         state.keysByEndpoint[orphan.id] = EndpointKeys(
           keys: lasting.isEmpty ? own.keys : lasting, authorities: own.authorities)
-        var said = DocumentState.Override()
-        (said.approval, said.terms) = (
-          overrides[source.id]?.approval, overrides[source.id]?.terms
-        )
-        state.overrides[orphan.id] = said.isEmpty ? nil : said
+        state.overrides[orphan.id] = overrides[source.id]?.inherited
       }
     }
     state.orphans = orphans.values.sorted { $0.order < $1.order }
+  }
+}
+
+extension DocumentState.Override {
+  /// What of it counts for an orphan; `nil` if nothing does.
+  var inherited: DocumentState.Override? {
+    var said = DocumentState.Override()
+    (said.approval, said.terms) = (approval, terms)
+    return said.isEmpty ? nil : said
   }
 }
 

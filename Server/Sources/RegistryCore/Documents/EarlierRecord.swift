@@ -20,13 +20,21 @@ struct EarlierRecord {
   /// Gives a state the orphans, and the endpoints that were in force.
   func complete(_ state: inout DocumentState) throws(StateFault) {
     for reader in vanished { try adopt(reader, &state) }
-    let listed = Dictionary(grouping: DocumentEntry.listed(in: state.document), by: \.pattern)
-      .mapValues { Set($0.map(\.pin)) }
+    let entries = DocumentEntry.listed(in: state.document)
+    let listed = Dictionary(grouping: entries, by: \.pattern).mapValues { Set($0.map(\.pin)) }
     let (settings, denied) = (DocumentEntry.settings(in: state.document), state.deniedPins)
     let orphans = Set(state.orphans.map(\.id))
     for id in state.keysByEndpoint.keys.sorted() where !orphans.contains(id) {
       guard var endpoint = WatchedEndpoint(id: id) else { continue }
-      endpoint.patterns = spoken[id] ?? endpoint.patterns
+      if let patterns = spoken[id] {
+        endpoint.patterns = patterns
+      } else {
+        // No pattern is guessed from a name: neighbours would be listed with its keys.
+        let own = Set(state.keysByEndpoint[id]?.keys.map(\.pin) ?? [])
+        let said = entries.filter { $0.fqdn == endpoint.fqdn && own.contains($0.pin) }
+        endpoint.patterns = Set(said.map(\.pattern)).sorted { $0.description < $1.description }
+        if endpoint.patterns.isEmpty { continue }
+      }
       // One that left long ago has keys that were revoked since at the place to which its hosts went.
       let pins = endpoint.patterns.reduce(into: denied) { $0.formUnion(listed[$1] ?? []) }
       if !listed.isEmpty { state.keysByEndpoint[id]?.keys.removeAll { !pins.contains($0.pin) } }

@@ -47,7 +47,7 @@ public struct CandidateKey: Sendable, Hashable {
   /// When vantage points last had a word against it, and how many probes have shown it since without one.
   var (outvotedAt, silentProbes): (Int64?, Int) = (nil, 0)
   /// Whether they ever said so in a probe.
-  private var isContradicted = false
+  var isContradicted = false
   /// The places where the last probe that showed it saw it, and the keys above it there.
   var paths: [Place: [SPKIPin]] = [:]
 

@@ -144,7 +144,7 @@ extension KnownKey {
 extension CandidateKey {
   /// Its part of a record, and how it is shown.
   var json: JSONObject {
-    [
+    var json: JSONObject = [
       "pin": .string(chain.leaf.pin.base64), "firstSeen": .integer(firstSeen),
       "lastSeen": .integer(lastSeen), "probes": .integer(Int64(probes)),
       "reasons": .array(reasons.map { .string($0.rawValue) }),
@@ -157,6 +157,8 @@ extension CandidateKey {
         }),
       "chain": .array(chain.path.map { .object($0.json) }),
     ]
+    if isContradicted { json["contradicted"] = .bool(true) }
+    return json
   }
 
   init(_ reader: StateReader) throws(StateFault) {
@@ -173,6 +175,7 @@ extension CandidateKey {
     reasons = try reader.strings("reasons").compactMap(HoldReason.init(rawValue:))
     // The reading server does not know which other endpoints changed at that time.
     if reasons.contains(.vantagePoints) { outvotedAt = lastSeen }
+    isContradicted = reader.object["contradicted"]?.boolValue == true
     if reasons.contains(.massChange) { probes = max(probes, EndpointKeys.probesWhileHeld + 1) }
   }
 }

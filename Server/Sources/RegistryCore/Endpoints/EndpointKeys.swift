@@ -366,10 +366,11 @@ extension EndpointKeys {
     }
     merged.keys = Self.sorted(merged.keys)
     for (pin, candidate) in theirs.held {
-      guard let own = merged.candidates[pin], own.isHeld, own.lastSeen >= candidate.lastSeen else {
-        merged.candidates[pin] = candidate
-        continue
-      }
+      let own = merged.candidates[pin]
+      let isOwnNewer = own.map { $0.isHeld && $0.lastSeen >= candidate.lastSeen } ?? false
+      if !isOwnNewer { merged.candidates[pin] = candidate }
+      merged.candidates[pin]?.isContradicted =
+        candidate.isContradicted || own?.isContradicted ?? false
     }
     for pin in base.held.keys where theirs.held[pin] == nil { merged.candidates[pin] = nil }
     for key in merged.keys { merged.candidates[key.pin] = nil }

@@ -51,8 +51,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let keyTypes: [CertificateKeyKind]
   /// Where an endpoint has proved a key of a kind that it was asked for.
   private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
-  /// When a question for a kind of key was last answered, by endpoint.
-  private let kindsAnswered = Locked<[String: [AskedKind: Int64]]>([:])
+  /// Which questions for kinds of key points answered, by endpoint.
+  private let answered = Locked<[String: AnsweredKinds]>([:])
   private let started = MonotonicReading.milliseconds()
 
   /// An observer with the anchors, the vantage points and the time-out of a configuration.
@@ -151,7 +151,9 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     // Whoever stands before this server may keep it busy: it was too late for their answers.
     result.delayed = Set(
       surveyed.filter { $0.route != 0 && $0.wasHeldUp }.map { vantages[$0.route] })
-    result.withheld = withheld(surveyed, by: endpoint, at: begun)
+    result.withheld = answered.withLock {
+      $0[endpoint.id, default: AnsweredKinds(since: started)].note(surveyed, at: begun)
+    }.mapValues { Set($0.map { vantages[$0] }) }
     result.unreached = Set(
       surveyed.filter { $0.route != 0 && $0.wasUnreached }.map { vantages[$0.route] })
     return result
@@ -201,34 +203,6 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     case (_, .success(.untrusted(_, _, let isChainGood))): isChainGood ? .name : .chain
     case (_, .success(.trusted)): .chain
     }
-  }
-
-  /// Which points got no answer to a question for a kind of key, though they had one within the hour: the endpoint, or a firewall
-  /// before it, may limit what one address asks. What was answered before the start nobody remembers, and it counts as if it was
-  /// answered then.
-  private func withheld(
-    _ findings: [ProbeFinding], by endpoint: WatchedEndpoint, at now: Int64
-  ) -> [String: Set<String>] {
-    kindsAnswered.withLock { answered in
-      findings.reduce(into: [:]) { withheld, finding in
-        guard finding.route != 0, let kind = finding.keyType else { return }
-        let question = AskedKind(route: finding.route, kind: kind)
-        switch finding.outcome {
-        case .success, .failure(.handshake): answered[endpoint.id, default: [:]][question] = now
-        case .failure where finding.blame != .proxy || finding.isRefusedAsTooMany:
-          let last = answered[endpoint.id]?[question] ?? started
-          guard now - last <= EndpointKeys.lastWord * 1000 else { return }
-          withheld[kind.word, default: []].insert(vantages[finding.route])
-        case .failure: return
-        }
-      }
-    }
-  }
-
-  /// What a point was asked for.
-  private struct AskedKind: Hashable {
-    let route: Int
-    let kind: CertificateKeyKind
   }
 
   /// A place that was asked for a kind of key.
@@ -317,7 +291,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
 
 extension ProbeFinding {
   /// Whether a point had too many questions to take this one.
-  fileprivate var isRefusedAsTooMany: Bool {
+  var isRefusedAsTooMany: Bool {
     if case .failure(.proxy(.refused(status: 429))) = outcome { true } else { false }
   }
 

@@ -175,4 +175,36 @@ import Testing
       Set(state.orphans.flatMap(\.patterns).map(\.description)).isSuperset(of: ["a.test", "m.test"])
     )
   }
+
+  @Test("is no wildcard that a record from before patterns were written never listed")
+  func unspoken() throws {
+    let named = endpoint(1, "a.test")
+    let server = listing(named, other)
+    let json = try #require(try JSONValue(parsing: server.machine.state.encoded).objectValue)
+    let members = JSONObject(json.filter { $0.key != "watched" && $0.key != "orphans" })
+    var state = try DocumentState(reading: JSONValue.object(members).canonicalBytes)
+    #expect(state.watched.first { $0.id == named.id }?.patterns == named.patterns)
+    #expect(state.keysByEndpoint[named.id]?.keys.map(\.pin) == [pin(1)])
+    #expect(!state.follow([named, other]) && state.orphans.isEmpty)
+    state.follow([other])
+    #expect(state.orphans.flatMap(\.patterns) == named.patterns)
+  }
+
+  @Test("keeps what people had said of its endpoint if the store goes back to before it left")
+  func wentBack() throws {
+    var older = listing(gate, other).machine.state
+    _ = older.change(gate.id, interval: nil, approval: .manual, isPaused: nil, request)
+    older.overrides[gate.id]?.terms = HostTerms(match: .all)
+    var state = older
+    state.follow([other])
+    let said = try state.orphans.map { try #require(state.overrides[$0.id]) }
+    #expect(said.allSatisfy { $0.approval == .manual && $0.terms == HostTerms(match: .all) })
+    let next = state.goingOn(from: older, after: RecordAge(), [other])
+    #expect(next.orphans == state.orphans)
+    #expect(next.orphans.map { next.overrides[$0.id] } == said)
+    // Those of which the record says nothing.
+    older.overrides = [:]
+    let without = state.goingOn(from: older, after: RecordAge(), [other])
+    #expect(without.orphans.map { without.overrides[$0.id] } == said)
+  }
 }

@@ -100,10 +100,14 @@ import Testing
   @Test(
     "that saw other keys themselves stand by it for as long as they are there and do not get to the endpoint"
   )
-  func blocked() {
+  func blocked() throws {
     var bench = Self.settled()
     bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)), 4)
     let view = Self.view(.key(2), .silent, .silent, .silent)
+    bench.see(view, 100, every: 60, unreachedBy: ["fra", "osl"])
+    #expect(bench.keys == [1])
+    // Also over a restart, for longer than their last words count.
+    bench.endpointKeys = try EndpointKeys(StateReader(bench.endpointKeys.json, "keys"))
     bench.see(view, 200, every: 60, unreachedBy: ["fra", "osl"])
     #expect(bench.keys == [1])
     bench.see(view, 3, every: 60, unreachedBy: ["fra"])

@@ -1,0 +1,55 @@
+import RegistryCore
+import TLSTools
+import Testing
+
+@testable import RegistryServer
+
+@Suite("A question for a kind of key that a point asked in vain") struct AnsweredKindsTests {
+  private static let hour = EndpointKeys.lastWord * 1000
+
+  private static func finding(
+    _ kind: CertificateKeyKind?, _ error: ProbeError? = nil, _ blame: ProbeBlame = .server,
+    route: Int = 1
+  ) -> ProbeFinding {
+    var finding = ProbeFinding(
+      route: route, address: nil, outcome: error.map { .failure($0) } ?? .success(.trusted([])))
+    finding.keyType = kind
+    finding.blame = blame
+    return finding
+  }
+
+  @Test(
+    "is withheld from a point that is there, whoever is to blame",
+    arguments: [
+      (true, ProbeError.timeout(.handshake), ProbeBlame.server, true),
+      // The server answered the first question so late that the second did not reach the point.
+      (true, .timeout(.connect), .proxy, true),
+      (false, .timeout(.connect), .proxy, false),
+      (false, .timeout(.handshake), .proxyOrServer, true),
+      (false, .proxy(.refused(status: 429)), .proxy, true),
+    ])
+  func withheld(answersFirst: Bool, error: ProbeError, blame: ProbeBlame, isWithheld: Bool) {
+    var kinds = AnsweredKinds(since: 0)
+    let first = Self.finding(
+      nil, answersFirst ? nil : .timeout(.connect), answersFirst ? .server : .proxy)
+    #expect(
+      kinds.note([first, Self.finding(.rsa, error, blame)], at: 1)
+        == (isWithheld ? ["rsa": [1]] : [:]))
+  }
+
+  @Test(
+    "is not if the point is told that there is none, nor for longer than an hour, nor from this server"
+  )
+  func told() {
+    let (first, late) = (Self.finding(nil), Self.finding(.rsa, .timeout(.handshake)))
+    var kinds = AnsweredKinds(since: 0)
+    #expect(kinds.note([first, Self.finding(.rsa, .handshake(reason: "alert"))], at: 5).isEmpty)
+    #expect(kinds.note([first, late], at: 5 + Self.hour) == ["rsa": [1]])
+    #expect(kinds.note([first, late], at: 6 + Self.hour).isEmpty)
+    #expect(
+      kinds.note([first, Self.finding(.ecdsa, .timeout(.handshake))], at: Self.hour + 1).isEmpty)
+    let own = Self.finding(.rsa, .timeout(.handshake), route: 0)
+    var here = AnsweredKinds(since: 0)
+    #expect(here.note([Self.finding(nil, route: 0), own], at: 1).isEmpty)
+  }
+}
