@@ -41,6 +41,7 @@ extension DocumentState {
       }
       if let terms = override.terms, before?.terms == nil, now?.terms == nil {
         united.overrides[id, default: Override()].terms = terms
+        united.overrides[id]?.overruled = override.overruled
       }
     }
     return united

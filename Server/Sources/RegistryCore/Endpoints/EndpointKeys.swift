@@ -95,7 +95,7 @@ public struct EndpointKeys: Sendable, Hashable {
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
-    if firstProbed == nil { (firstProbed, readPoints) = (now, pointsSeeing(since: now - 86_400)) }
+    if firstProbed == nil { (firstProbed, readPoints) = (now, pointsSeeing(since: .min)) }
     // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
     let lastWord = sawKeys(within: max(Self.lastWord, rule.window), at: now)
     context.blocked = probe.unreached.intersection(context.vantages)

@@ -104,9 +104,9 @@ extension HostTerms {
   }
 
   /// Those that a record has; `nil` for none.
-  init?(in reader: StateReader) throws(StateFault) {
-    guard let value = reader.object["terms"] else { return nil }
-    try self.init(try StateReader(value, "terms"))
+  init?(in reader: StateReader, _ member: String = "terms") throws(StateFault) {
+    guard let value = reader.object[member] else { return nil }
+    try self.init(try StateReader(value, member))
   }
 }
 

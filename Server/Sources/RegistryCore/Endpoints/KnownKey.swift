@@ -26,7 +26,7 @@ public struct KnownKey: Sendable, Hashable {
   /// For how many seconds it was seen in all. The time between two probes that saw it counts up to ten minutes, or
   /// up to one minute if probes between them missed it.
   public var shownFor: Int64
-  /// Where it was seen, and when last; at most ``maximumPlaces``, the most recent ones.
+  /// Where it was seen, and when last; at most ``maximumPlaces``: the most recent one of each vantage point, and the most recent ones.
   public var seenAt: [Place: Int64] = [:]
   /// The keys above it in the last validated path of each place that showed it, from the issuer to the anchor. A
   /// silent place keeps its path, because its users come back with it.
@@ -176,7 +176,12 @@ extension KnownKey {
     paths.merge(seen) { $1 }
     guard seenAt.count > Self.maximumPlaces else { return }
     let newest = seenAt.sorted { ($0.value, $0.key) > ($1.value, $1.key) }
-    seenAt = Dictionary(uniqueKeysWithValues: newest.prefix(Self.maximumPlaces).map { ($0, $1) })
+    // Whoever stands before this server gives it as many addresses as he likes: they must not take a point's word.
+    var heard: Set<String> = []
+    let last = newest.filter { heard.insert($0.key.vantage).inserted }
+    let others = newest.filter { seen in !last.contains { $0.key == seen.key } }
+    seenAt = Dictionary(
+      uniqueKeysWithValues: (last + others).prefix(Self.maximumPlaces).map { ($0, $1) })
     paths = paths.filter { seenAt[$0.key] != nil }
   }
 

@@ -207,4 +207,29 @@ import Testing
     let without = state.goingOn(from: older, after: RecordAge(), [other])
     #expect(without.orphans.map { without.overrides[$0.id] } == said)
   }
+
+  @Test(
+    "has what a person asks for instead of the configuration when its line is back, also with another port",
+    arguments: [false, true])
+  func overruled(isMoved: Bool) throws {
+    var line = endpoint(1, "a.test")
+    line.terms = HostTerms(ca: NamedIssuers(pins: [pin(101)]))
+    let said = HostTerms(ca: NamedIssuers(pins: [pin(102)]))
+    var state = listing(line, other).machine.state
+    _ = try state.setTerms(said, of: line.id, configured: [line, other], force: true, request)
+    state.follow(state.endpoints(configured: [other]))
+    state = try DocumentState(reading: state.encoded)
+    func asked(_ terms: HostTerms) -> HostTerms? {
+      var back = endpoint(isMoved ? 4 : 1, "a.test")
+      back.terms = terms
+      var next = state
+      next.follow(next.endpoints(configured: [back, other]))
+      return next.endpoints(configured: [back, other]).first?.terms
+    }
+    #expect(asked(line.terms) == said)
+    #expect(asked(.standard) == said)
+    // The configuration was corrected meanwhile.
+    let corrected = HostTerms(ca: NamedIssuers(pins: [pin(103)]))
+    #expect(asked(corrected) == corrected)
+  }
 }

@@ -130,6 +130,18 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
+  @Test("stand by what they saw however many addresses this server is given meanwhile")
+  func manyAddresses() {
+    var bench = Self.settled()
+    for round in 0..<3 {
+      let addresses = (0..<16).map { (Self.here, "\(round).\($0)", LedgerBench.Answer.key(1)) }
+      bench.see(
+        addresses + ["fra", "osl", "syd"].map { ($0, "", .silent) }, unreachedBy: ["fra", "osl"])
+    }
+    bench.see(Self.view(.key(2), .silent, .silent, .silent), 5, unreachedBy: ["fra", "osl"])
+    #expect(bench.keys == [1])
+  }
+
   @Test("for whose answers this server had no time are not silent, unless they are for ten minutes")
   func delayed() {
     #expect(Self.listed(after: 60, delaying: ["fra", "osl"]) == [1])
@@ -312,7 +324,8 @@ import Testing
     #expect(bench.keys == [1])
     restarted.endpointKeys = EndpointKeys(
       keys: restarted.endpointKeys.keys, authorities: restarted.endpointKeys.authorities)
-    restarted.now += 7200
+    // Days later.
+    restarted.now += 200_000
     restarted.see(view, 3, unreachedBy: ["fra", "osl"])
     #expect(restarted.keys == [1])
     restarted.see(view, 2, every: 1700, unreachedBy: ["fra", "osl"])
