@@ -70,6 +70,29 @@ struct LeftDocumentTests {
     }
   }
 
+  @Test("does not come back by an edit that asks the hosts it still lists for another CA")
+  func backWithTerms() async throws {
+    let both =
+      "[{fqdn: b.test, file: a.json}, {fqdn: n.b.test, file: a.json}, {fqdn: c.test, file: c.json}]"
+    let first = try ScriptedService(keys: both, storage: Self.storage)
+    for host in ["b.test", "n.b.test", "c.test"] {
+      first.observer.show(.accepted(pin(1)), at: host)
+    }
+    try await first.start()
+    for host in ["b.test", "n.b.test", "c.test"] { await first.service.probe(host) }
+    let others = "{fqdn: c.test, file: c.json}"
+    func check(_ wild: String) async throws {
+      try await first.service.checkTerms(
+        RegistryServerTests.configuration(
+          "keys: [{fqdn: b.test, file: a.json, domainName: \"*.b.test\"\(wild)}, \(others)]\n"))
+    }
+    let asking = ", ca: [\"\(pin(101).base64)\"]"
+    await #expect(throws: RegistryServiceError.self) { try await check(asking) }
+    try await first.reload(keys: "[\(others)]", storage: Self.storage)
+    await #expect(throws: RegistryServiceError.self) { try await check(asking) }
+    try await check("")
+  }
+
   @Test("is told, and what it denies is denied in the others", arguments: [false, true])
   func left(isRestarted: Bool) async throws {
     let first = try ScriptedService(keys: Self.keys("old.json"), storage: Self.storage)

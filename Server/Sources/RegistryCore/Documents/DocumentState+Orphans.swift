@@ -246,9 +246,9 @@ private struct Succession {
         guard let own = keys[source.id], own.hasKept else { continue }
         orphans[orphan.id] = orphan
         // What is about to be withdrawn nobody would withdraw any more.
-        let lasting = own.keys.filter { !$0.wasThereForAMoment }
+        let leaving = own.leaving
         state.keysByEndpoint[orphan.id] = EndpointKeys(
-          keys: lasting.isEmpty ? own.keys : lasting, authorities: own.authorities)
+          keys: own.keys.filter { !leaving.contains($0.pin) }, authorities: own.authorities)
         state.overrides[orphan.id] = overrides[source.id]?.inherited
       }
     }

@@ -198,13 +198,24 @@ extension EndpointKeys {
   /// Withdraws passing keys, but only if a key is shown that is older or not short-lived. Otherwise the key
   /// shown now may be the middleman's, and the missing one the server's.
   mutating func withdrawPassing(beside shown: Set<SPKIPin>, _ now: Int64) -> [KeyEvent] {
-    let shown = keys.filter { shown.contains($0.pin) }
-    let passing = keys.filter { key in
-      key.isPassing(at: now)
-        && shown.contains { !$0.isShortLived || $0.firstSeen < key.firstSeen }
-    }.map(\.pin)
+    let passing = keys(shorterThan: shown) { $0.isPassing(at: now) }
     for pin in passing { withdraw(pin) }
     return passing.map { .withdrawn($0) }
+  }
+
+  /// The keys that are about to be withdrawn after the last probe.
+  var leaving: Set<SPKIPin> {
+    let shown = keys.filter { $0.lastSeen == lastSeen }.map(\.pin)
+    return Set(keys(shorterThan: Set(shown)) { $0.isLeaving(at: lastSeen) })
+  }
+
+  private func keys(
+    shorterThan shown: Set<SPKIPin>, where isGone: (KnownKey) -> Bool
+  ) -> [SPKIPin] {
+    let shown = keys.filter { shown.contains($0.pin) }
+    return keys.filter { key in
+      isGone(key) && shown.contains { !$0.isShortLived || $0.firstSeen < key.firstSeen }
+    }.map(\.pin)
   }
 
   /// Stops publishing keys that were missed for their whole grace time, unless only denied or staged ones are left.

@@ -108,9 +108,13 @@ extension KnownKey {
   /// Whether it is unannounced and has been there for less than an hour in all.
   var isShortLived: Bool { isUnannounced && shownFor < Self.shortLife }
 
-  /// Whether it is short-lived and was missed so often that it is about to be withdrawn.
-  var wasThereForAMoment: Bool {
-    isShortLived && unaskedSince == nil && missedProbes >= probesToWithdraw
+  /// Whether it is about to be withdrawn: short-lived, and missed by so many probes and for as long as it was there.
+  ///
+  /// - Parameter now: Unix time in seconds.
+  func isLeaving(at now: Int64) -> Bool {
+    guard isShortLived, unaskedSince == nil, missedProbes >= probesToWithdraw, let missedSince
+    else { return false }
+    return now - missedSince >= shownFor
   }
 
   /// How many probes must miss it before it is withdrawn.

@@ -21,10 +21,15 @@ struct AnsweredKinds {
 
   /// Enters what a probe found.
   ///
-  /// - Parameter now: when it began, in milliseconds of uptime.
-  /// - Returns: the routes of points that got no answer to a question that was answered within ``EndpointKeys/lastWord``, by the
-  ///   words of the kinds.
-  mutating func note(_ findings: [ProbeFinding], at now: Int64) -> [String: Set<Int>] {
+  /// - Parameters:
+  ///   - now: when it began, in milliseconds of uptime.
+  ///   - interval: how often the endpoint is probed, in milliseconds; `nil`: at the common interval.
+  /// - Returns: the routes of points that got no answer to a question that was answered within ``EndpointKeys/lastWord``, or within
+  ///   three intervals, by the words of the kinds.
+  mutating func note(
+    _ findings: [ProbeFinding], at now: Int64, every interval: Int64? = nil
+  ) -> [String: Set<Int>] {
+    let lasting = max(EndpointKeys.lastWord * 1000, 3 * (interval ?? 0))
     let there = Set(findings.filter { $0.keyType == nil && $0.blame != .proxy }.map(\.route))
     var withheld: [String: Set<Int>] = [:]
     for finding in findings where finding.route != 0 {
@@ -35,7 +40,7 @@ struct AnsweredKinds {
       case .failure:
         let isThere =
           finding.blame != .proxy || finding.isRefusedAsTooMany || there.contains(finding.route)
-        if isThere, now - (last[question] ?? started) <= EndpointKeys.lastWord * 1000 {
+        if isThere, now - (last[question] ?? started) <= lasting {
           withheld[kind.word, default: []].insert(finding.route)
         }
       }

@@ -152,7 +152,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     result.delayed = Set(
       surveyed.filter { $0.route != 0 && $0.wasHeldUp }.map { vantages[$0.route] })
     result.withheld = answered.withLock {
-      $0[endpoint.id, default: AnsweredKinds(since: started)].note(surveyed, at: begun)
+      $0[endpoint.id, default: AnsweredKinds(since: started)].note(
+        surveyed, at: begun, every: endpoint.interval)
     }.mapValues { Set($0.map { vantages[$0] }) }
     result.unreached = Set(
       surveyed.filter { $0.route != 0 && $0.wasUnreached }.map { vantages[$0.route] })

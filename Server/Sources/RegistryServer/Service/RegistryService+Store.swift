@@ -192,14 +192,24 @@ extension RegistryService {
   ///
   /// - Throws: ``RegistryServiceError/terms(_:)``.
   func checkTerms(_ read: ServerConfiguration) async throws(RegistryServiceError) {
-    let before = inForce.withLock(\.documents)
-    for coordinator in duty.coordinators {
-      guard let old = before.first(where: { $0.file == coordinator.file }),
-        let new = read.documents.first(where: { $0.file == coordinator.file })
-      else { continue }
-      let state = await coordinator.state
+    let before = Dictionary(
+      inForce.withLock(\.documents).map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $1 })
+    let coordinators = Dictionary(
+      duty.coordinators.map { ($0.file, $0) }, uniquingKeysWith: { $1 })
+    for new in read.documents {
+      let (state, old): (DocumentState, [WatchedEndpoint])
+      if let coordinator = coordinators[new.file], let endpoints = before[new.file] {
+        (state, old) = (await coordinator.state, endpoints)
+      } else if let record = try? await store.record(named: new.file),
+        let left = try? DocumentState(decoding: record.bytes, file: new.file)
+      {
+        // A document that comes back.
+        (state, old) = (left, left.watched)
+      } else {
+        continue
+      }
       // One that is in force already, with the same terms, keeps nobody from other edits.
-      let known = state.conflicts(configuring: old.endpoints, isOfOrphans: false)
+      let known = state.conflicts(configuring: old, isOfOrphans: false)
       let odds = state.conflicts(configuring: new.endpoints, isOfOrphans: true)
         .filter { known[$0] != $1 }
       if let pair = odds.keys.min(by: { $0.lexicographicallyPrecedes($1) }) {
