@@ -46,6 +46,9 @@ extension DocumentState {
       let shown = events.compactMap(Self.deniedKey)
       settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
       settle(endpoint) { $0.kind == .caMissing && !$0.isRaised(by: events) }
+      if !events.contains(where: { if case .vantageBlocked = $0 { true } else { false } }) {
+        settle(.vantageBlocked, endpoint)
+      }
     }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
     noteStagedKeys(of: endpoint, at: now)
@@ -155,6 +158,7 @@ extension DocumentState {
         alert.kind == .deniedKeySeen && alert.pin == event.pin
       case .caMissing: alert.kind == .caMissing && alert.pin == event.pin
       case .tooManyCandidates: alert.kind == .tooManyKeys
+      case .vantageBlocked: alert.kind == .vantageBlocked
       default: false
       }
     } == true
@@ -201,8 +205,10 @@ extension DocumentState {
           "; hosts below \(odd.joined(separator: ", ")) ask for another ca or match: clients no longer go by what it"
           + " asked for"
       }
-      marked.raise(
-        ServerAlert(kind: .leftConfiguration, endpoint: id, message: message, since: last))
+      var alert = ServerAlert(
+        kind: .leftConfiguration, endpoint: id, message: message, since: last)
+      alert.patterns = Set(orphans.map(\.patterns[0]))
+      marked.raise(alert)
     }
     return marked
   }
@@ -232,6 +238,7 @@ extension DocumentState {
     case .undecided(let key): (kind, pin) = (.keyUndecided, key)
     // One for all of them: an attacker can show any number.
     case .tooManyCandidates: kind = .tooManyKeys
+    case .vantageBlocked: kind = .vantageBlocked
     case .deniedKeySeen(let key), .deniedAuthoritySeen(let key):
       (kind, pin) = (.deniedKeySeen, key)
     case .caMissing(let key): (kind, pin) = (.caMissing, key)

@@ -25,6 +25,8 @@ public struct ServerAlert: Sendable, Hashable {
     case massChange = "mass-change"
     /// An endpoint shows a key that is denied.
     case deniedKeySeen = "denied-key-seen"
+    /// Fewer vantage points than the quorum reach an endpoint for ten minutes, though more of them are there.
+    case vantageBlocked = "vantage-blocked"
     /// An endpoint shows a path with none of the CAs that clients ask for.
     case caMissing = "ca-missing"
     /// An endpoint with published keys is no longer configured; clients keep its last pins.
@@ -74,7 +76,7 @@ public struct ServerAlert: Sendable, Hashable {
 
   /// Says what the same alert says now.
   mutating func renew(_ other: ServerAlert) {
-    message = other.message
+    (message, patterns) = (other.message, other.patterns)
     if isOfMoment { since = max(since, other.since) }
   }
 
@@ -93,6 +95,8 @@ public struct ServerAlert: Sendable, Hashable {
   public var message: String
   /// Since when, in Unix seconds.
   public var since: Int64
+  /// The patterns that it is about, if they may become more while it lasts; not in a record.
+  package var patterns: Set<HostPattern> = []
 
   /// An alert.
   public init(

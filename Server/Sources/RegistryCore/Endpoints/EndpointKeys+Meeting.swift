@@ -109,6 +109,25 @@ extension EndpointKeys {
   }
 
   /// The configured vantage points that got an answer, by name.
+  private static let blockedNotice: Int64 = 600
+
+  /// Tells that points are blocked for so long that nobody may be left to contradict this server.
+  mutating func noteBlocked(
+    beside answering: Set<String>, at now: Int64, _ context: DecisionContext
+  ) -> [KeyEvent] {
+    let points = context.vantages.subtracting([ProbeObservation.direct])
+    let blocked = context.blocked.subtracting(answering)
+    guard !blocked.isEmpty,
+      answering.intersection(points).count < min(context.quorum, points.count)
+    else {
+      blockedSince = nil
+      return []
+    }
+    let since = blockedSince ?? now
+    blockedSince = since
+    return now - since >= Self.blockedNotice ? [.vantageBlocked(blocked.sorted())] : []
+  }
+
   static func answering(_ probe: [ObservedKey], _ context: DecisionContext) -> Set<String> {
     probe.reduce(into: Set()) { $0.formUnion($1.vantages) }.intersection(context.vantages)
   }

@@ -52,9 +52,11 @@ public struct EndpointKeys: Sendable, Hashable {
   public internal(set) var authorities: [SPKIPin: Int64]
   /// When a probe last succeeded, in Unix seconds; `nil` if none has since this state was read.
   var lastSuccess: Int64?
-  /// When this state was first probed since it was read, and the vantage points that had seen a listed key within the day before.
+  /// When this state was first probed since it was read, and the vantage points that had seen a listed key before.
   /// What they saw later may not have been stored.
   private var (firstProbed, readPoints): (Int64?, Set<String>) = (nil, [])
+  /// Since when fewer vantage points than the quorum reach the endpoint, though others are there.
+  var blockedSince: Int64?
 
   /// How many keys can wait at once: more than a fleet shows mid-rotation, and few enough that a server
   /// which shows a new key each time cannot fill memory.
@@ -136,6 +138,7 @@ public struct EndpointKeys: Sendable, Hashable {
     let coverage = ProbeCoverage(probe, context)
     let seen = Set(sightings.map(\.pin)).subtracting(outvoted)
     let answering = Self.answering(sightings, context)
+    events += noteBlocked(beside: answering, at: now, context)
     for pin in candidates.keys where !seen.contains(pin) {
       candidates[pin]?.miss(among: answering, at: now, window: rule.window, context)
     }

@@ -28,6 +28,9 @@ public enum KeyEvent: Sendable, Hashable {
   case withdrawn(SPKIPin)
   /// A published key is not seen but cannot leave, because a place that showed it does not answer.
   case undecided(SPKIPin)
+  /// Fewer vantage points than the quorum reach the endpoint for ten minutes, and these are there: what they saw has no
+  /// word against a new key after an hour.
+  case vantageBlocked([String])
   /// The endpoint's chain proves nothing; nothing changes.
   case refused(reason: String, presented: SPKIPin?)
   /// The endpoint could not be probed; nothing changes.
@@ -47,6 +50,7 @@ public enum KeyEvent: Sendable, Hashable {
     case .retired: "key_retired"
     case .withdrawn: "key_withdrawn"
     case .undecided: "key_undecided"
+    case .vantageBlocked: "vantage_blocked"
     case .refused: "probe_refused"
     case .unreachable: "probe_failed"
     }
@@ -72,7 +76,7 @@ public enum KeyEvent: Sendable, Hashable {
   package var isHistoric: Bool {
     switch self {
     case .published, .held, .activated, .retired, .withdrawn, .undecided, .lapsed, .deniedKeySeen,
-      .deniedAuthoritySeen, .caMissing, .tooManyCandidates:
+      .deniedAuthoritySeen, .caMissing, .tooManyCandidates, .vantageBlocked:
       true
     case .waiting(_, let probes, _): probes == 1
     case .refused, .unreachable: false
@@ -88,7 +92,7 @@ public enum KeyEvent: Sendable, Hashable {
       .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin), .caMissing(let pin):
       pin
     case .refused(_, let presented): presented
-    case .unreachable: nil
+    case .unreachable, .vantageBlocked: nil
     }
   }
 }
@@ -119,6 +123,10 @@ extension KeyEvent: CustomStringConvertible {
     case .undecided:
       "a published key is not seen, and an address or vantage point that showed it does not answer: nobody"
         + " knows whether it is gone, so it stays"
+    case .vantageBlocked(let points):
+      "fewer vantage points than the quorum have reached the endpoint for ten minutes; these are there, and do not:"
+        + " \(points.joined(separator: ", ")); what they saw has no word against a new key after an hour; hint: is there a firewall"
+        + " before the endpoint, or between it and them?"
     case .refused(let reason, _): "the endpoint is not believed: \(reason); nothing changes"
     case .unreachable(let reason): "the endpoint cannot be asked: \(reason); nothing changes"
     }

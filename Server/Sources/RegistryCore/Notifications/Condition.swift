@@ -60,6 +60,13 @@ package struct Condition: Sendable, Hashable {
   package var message: String
   /// Whether pinned apps are refused by it now, which decides about waking somebody.
   package var isRefusing: Bool
+  /// The patterns that it is about, if it is told again once they are more.
+  package var patterns: Set<HostPattern> = []
+
+  /// Whether nobody has to hear of it who heard of the other.
+  func isTold(by other: Condition) -> Bool {
+    (other.isRefusing || !isRefusing) && patterns.isSubset(of: other.patterns)
+  }
 
   package init(
     _ kind: Kind, file: String = "", subject: String = "", pin: SPKIPin? = nil, since: Int64,
@@ -127,6 +134,7 @@ extension Condition {
         since: alert.since, message: alert.message,
         isRefusing: isRefusing(alert, probes[alert.endpoint])
           && !state.isVouched(for: alert, by: terms[alert.endpoint]))
+      condition.patterns = alert.patterns
       switch alert.kind {
       case .unannouncedKey
       where unlisted[alert.endpoint]?.contains { $0.pin == alert.pin } ?? false:

@@ -67,7 +67,7 @@ package struct NotificationQueue: Sendable {
         open[identity] = end
         heard.insert(identity)
       }
-      let isTold = open[identity].map { $0.isRefusing || !condition.isRefusing } ?? false
+      let isTold = open[identity].map { condition.isTold(by: $0) } ?? false
       let hasRoom = waiting.count < Self.capacity
       // Without room it is as if it had not been seen: the next look finds it again.
       guard isTold || hasRoom || condition.isRefusing && makeRoom() else { continue }

@@ -136,7 +136,7 @@ extension KeyEvent {
     case .published(_, isFirst: true), .retired, .activated: .info
     case .published, .held, .deniedKeySeen, .deniedAuthoritySeen, .caMissing, .waiting, .lapsed,
       .tooManyCandidates, .refused,
-      .unreachable, .withdrawn, .undecided:
+      .unreachable, .withdrawn, .undecided, .vantageBlocked:
       .warn
     }
   }

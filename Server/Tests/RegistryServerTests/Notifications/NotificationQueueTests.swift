@@ -1,5 +1,7 @@
-import RegistryCore
+import SslPinningRules
 import Testing
+
+@testable import RegistryCore
 
 @Suite("A queue of notifications") struct NotificationQueueTests {
   private static func condition(
@@ -39,6 +41,35 @@ import Testing
     #expect(Self.deliver(&queue) == ["begun a"])
     queue.observe([Self.condition("a")], at: 3)
     #expect(Self.deliver(&queue) == [])
+  }
+
+  @Test("tells again of an endpoint that leaves more hosts, and not of one that leaves fewer")
+  func moreHosts() {
+    func endpoint(_ patterns: String...) -> WatchedEndpoint {
+      WatchedEndpoint(
+        fqdn: HostName.literal("gate.test"), patterns: patterns.compactMap { try? HostPattern($0) })
+    }
+    let other = WatchedEndpoint(fqdn: HostName.literal("other.test"))
+    var state = DocumentState()
+    for id in [endpoint("a.test").id, other.id] {
+      state.keysByEndpoint[id] = EndpointKeys(keys: [
+        KnownKey(pin: pin(1), firstSeen: 3, lastSeen: 30)
+      ])
+    }
+    state.follow([endpoint("a.test", "b.test", "c.test"), other])
+    var queue = NotificationQueue()
+    func told(_ live: WatchedEndpoint...) -> [String] {
+      state.follow(live)
+      let conditions = Condition.alerts(of: state.markingWhoLeft(live), [:], in: "a.json")
+      queue.observe(conditions, at: 1)
+      return Self.deliver(&queue)
+    }
+    #expect(told(endpoint("b.test", "c.test"), other) == ["begun gate.test:443"])
+    #expect(told(endpoint("b.test", "c.test"), other).isEmpty)
+    #expect(told(endpoint("c.test"), other) == ["begun gate.test:443"])
+    #expect(told(endpoint("b.test", "c.test"), other).isEmpty)
+    #expect(told(other) == ["begun gate.test:443"])
+    #expect(told(endpoint("a.test", "b.test", "c.test"), other) == ["over gate.test:443"])
   }
 
   @Test("delivers in order, a burst at once, and one delivery at a time")

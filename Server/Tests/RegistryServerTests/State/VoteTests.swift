@@ -130,6 +130,35 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
+  @Test(
+    "that are there and do not get to the endpoint for ten minutes are told, if fewer than a quorum is left"
+  )
+  func toldBlocked() {
+    func told(_ blocked: Set<String>, _ answers: LedgerBench.Answer..., for seconds: Int64 = 600)
+      -> [String]
+    {
+      var bench = Self.settled()
+      let view = Self.view(.key(1), answers[0], answers[1], answers[2])
+      bench.see(view, unreachedBy: blocked)
+      var state = DocumentState()
+      bench.now += seconds - 2
+      bench.events = []
+      bench.see(view, unreachedBy: blocked)
+      let events = bench.events.filter { $0.name == "vantage_blocked" }
+      _ = state.noteAlerts(of: events, at: "a", failures: 0, now: bench.now)
+      let kinds = state.alerts["a", default: []].map(\.kind.rawValue)
+      _ = state.noteAlerts(of: [], at: "a", failures: 0, now: bench.now)
+      #expect(state.alerts["a", default: []].isEmpty)
+      return kinds
+    }
+    #expect(told(["fra", "osl"], .silent, .silent, .key(1)) == ["vantage-blocked"])
+    #expect(told(["fra", "osl"], .silent, .silent, .key(1), for: 590) == [])
+    #expect(told(["fra"], .silent, .key(1), .key(1)) == [])
+    #expect(told(["fra"], .silent, .silent, .key(1)) == ["vantage-blocked"])
+    // Each of them is told by its own alert.
+    #expect(told([], .silent, .silent, .silent) == [])
+  }
+
   @Test("stand by what they saw however many addresses this server is given meanwhile")
   func manyAddresses() {
     var bench = Self.settled()

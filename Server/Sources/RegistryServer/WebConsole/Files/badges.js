@@ -35,6 +35,7 @@ export const alertKinds = {
   "chain-refused": ["bad", "Chain not believed"],
   "ca-missing": ["bad", "No CA that apps ask for"],
   unreachable: ["bad", "Not reachable"],
+  "vantage-blocked": ["care", "Vantage points do not reach it"],
   "other-signing-key": ["bad", "Another signing key"],
   "seal-broken": ["bad", "Broken seal"],
   "store-lost": ["bad", "Store lost"],
