@@ -39,6 +39,11 @@ struct LeaderTimeline {
     }
   }
 
+  /// The replicas that led at any moment since this one.
+  func led(since time: Time) -> Set<Int> {
+    Set(since.keys).union(ends.filter { $0.time > time }.map(\.replica))
+  }
+
   /// The first replica that began to lead after this moment, and when.
   func beginning(after time: Time) -> (replica: Int, time: Time)? {
     beginnings.first { $0.time > time }

@@ -219,7 +219,10 @@ extension ReplicasDrill {
       delays(since: start).count >= count
     }
     let probers = try everybody.filter { try self.probes(of: stage.replicas[$0]) > probes[$0] }
-    if probers != [leader] { report.fault("\(probers) probe endpoints, and \(leader) leads") }
+    let led = stage.logs.leaders.led(since: start)
+    if probers.isEmpty || !led.isSuperset(of: probers) {
+      report.fault("\(probers) probe endpoints, and \(led.sorted()) led")
+    }
     let taken = delays(since: start).sorted()
     let median = taken[taken.count / 2]
     report.note(
@@ -249,11 +252,10 @@ extension ReplicasDrill {
 
   /// Checks that logs and metrics agree on the leader, once there is one.
   func checkMetrics() async throws {
-    _ = try await settledLeader()
-    let leaders = try stage.replicas.filter { try metric("ssl_pinning_leader", of: $0) == 1 }
-      .map(\.number)
-    if leaders.count != 1 || leaders != stage.logs.leaders.leaders {
-      report.fault("metrics say that \(leaders) lead, logs \(stage.logs.leaders.leaders)")
+    // On a machine that is busy, another one may begin to lead at any moment.
+    try await until("metrics and logs say that the same one leads") {
+      let leaders = try stage.replicas.filter { try metric("ssl_pinning_leader", of: $0) == 1 }
+      return leaders.count == 1 && leaders.map(\.number) == stage.logs.leaders.leaders
     }
   }
 

@@ -21,6 +21,8 @@ struct LeaderTimelineTests {
     #expect(timeline.beginning(after: start + .seconds(1))?.replica == 1)
     #expect(timeline.beginning(after: start + .seconds(5)) == nil)
     #expect(timeline.ends.map(\.replica) == [0])
+    #expect(timeline.led(since: start + .seconds(4)) == [0, 1])
+    #expect(timeline.led(since: start + .seconds(5)) == [1])
   }
 
   @Test("shows for how long two led at once")
