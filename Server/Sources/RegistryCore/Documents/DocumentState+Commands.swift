@@ -73,7 +73,10 @@ extension DocumentState {
     removed.removeAll { pattern in inForce.contains { $0.patterns.contains(pattern) } }
     // Whoever says who decides about its keys means it.
     if endpoint.approval != nil {
-      for orphan in orphans(of: id) { overrides[orphan.id]?.approval = nil }
+      for orphan in orphans
+      where orphan.place == id || endpoint.patterns.contains(orphan.patterns[0]) {
+        overrides[orphan.id]?.approval = nil
+      }
     }
     follow(inForce)
     return [request.entry("endpoint_added", id)]
@@ -118,6 +121,10 @@ extension DocumentState {
     next.orphans.removeAll { ids.contains($0.id) }
     for id in ids {
       (next.overrides[id], next.keysByEndpoint[id], next.alerts[id]) = (nil, nil, nil)
+    }
+    let place = gone[0].place
+    if !live.contains(where: { $0.id == place }), next.orphans(of: place).isEmpty {
+      next.overrides[place] = nil
     }
     let spoken = Set((others + next.orphans).flatMap(\.patterns)).union(removed)
     next.removed += gone.flatMap(\.patterns).filter { !spoken.contains($0) }
@@ -172,7 +179,7 @@ extension DocumentState {
   }
 
   /// Publishes a key no more, without denying it: an endpoint that shows it again has it confirmed anew. Also for what is left
-  /// of endpoints that spoke for hosts below or above: nobody would find out that they do not show it any more.
+  /// of endpoints that spoke for some of its hosts: nobody would find out that they do not show it any more.
   package mutating func revoke(
     _ pin: SPKIPin, at id: String, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
@@ -184,9 +191,7 @@ extension DocumentState {
     guard asked.contains(where: has) else { throw .noSuchKey(pin, nil) }
     let patterns = Set(asked.flatMap(\.patterns))
     let near = orphans.filter { orphan in
-      has(orphan)
-        && (orphan.patterns[0].covering.contains(where: patterns.contains)
-          || patterns.contains { $0.covering.contains(orphan.patterns[0]) })
+      has(orphan) && patterns.contains { $0.overlaps(orphan.patterns[0]) }
     }
     let places = Set((asked + near).map(\.place))
     let alike =
@@ -195,7 +200,7 @@ extension DocumentState {
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     var next = self
     for endpoint in alike { next.keysByEndpoint[endpoint.id]?.withdraw(pin) }
-    guard next.hasEntries(of: live) else { throw .wouldBeEmpty }
+    guard next.hasEntries(of: live + orphans) else { throw .wouldBeEmpty }
     self = next
     let ids = Set(alike.map(\.place)).sorted { ($0 == id ? 0 : 1, $0) < ($1 == id ? 0 : 1, $1) }
     return ids.map { request.entry("key_revoked", $0, pin) }

@@ -70,12 +70,15 @@ extension DocumentState {
   ) -> DocumentState {
     var merged = merging(theirs, base: theirs)
     (merged.watched, merged.orphans) = (watched, orphans)
-    // What people had said of an endpoint that left since, as the record has it.
-    let known = Set(theirs.orphans.map(\.id))
-    for orphan in orphans where !known.contains(orphan.id) {
-      merged.overrides[orphan.id] =
-        theirs.overrides[orphan.place]?.inherited ?? overrides[orphan.id]
+    // What people had said of endpoints whose hosts left or moved since: as the record has it, or else as it went along.
+    let known = Set((theirs.watched + theirs.orphans).map(\.id))
+    for endpoint in watched + orphans where !known.contains(endpoint.id) {
+      merged.overrides[endpoint.id] =
+        theirs.overrides[endpoint.id] ?? theirs.overrides[endpoint.place]?.inherited
+        ?? overrides[endpoint.id]?.inherited
     }
+    let left = Set(orphans.map(\.patterns[0]))
+    merged.removed.removeAll(where: left.contains)
     // What left since has no record any more.
     let live = Set(merged.endpoints(configured: configured).map(\.id))
     for id in theirs.keysByEndpoint.keys where keysByEndpoint[id] == nil && !live.contains(id) {

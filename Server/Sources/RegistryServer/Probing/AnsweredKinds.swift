@@ -3,9 +3,12 @@ import TLSTools
 
 /// Which questions for a kind of key vantage points had answered by an endpoint, and when.
 ///
-/// A point that is there and gets no answer to such a question any more stands by what it saw: the endpoint, or a firewall before
-/// it, may limit what one address asks, or answer so late that nothing is left of the time to ask again. Whoever stands before the
-/// registry's server can bring about both, and shows a key of that kind himself.
+/// A point that gets no answer to such a question any more stands by what it saw: the endpoint, or a firewall before it, may limit what
+/// one address asks, or answer so late that nothing is left of the time to ask again. Whoever stands before the registry's server can
+/// bring about both, and shows a key of that kind himself.
+///
+/// If the point is shown a key in the same probe, that lasts for as long as it is so. But one that never had an answer may stand behind a
+/// limit for good, and must not hold each rotation of that kind.
 struct AnsweredKinds {
   private struct Question: Hashable {
     let route: Int
@@ -24,13 +27,13 @@ struct AnsweredKinds {
   /// - Parameters:
   ///   - now: when it began, in milliseconds of uptime.
   ///   - interval: how often the endpoint is probed, in milliseconds; `nil`: at the common interval.
-  /// - Returns: the routes of points that got no answer to a question that was answered within ``EndpointKeys/lastWord``, or within
-  ///   three intervals, by the words of the kinds.
+  /// - Returns: the routes of points that got no answer to a question, by the words of the kinds: those to whom it was answered within
+  ///   ``EndpointKeys/lastWord``, or within three intervals, or ever, if they are shown a key in this probe.
   mutating func note(
     _ findings: [ProbeFinding], at now: Int64, every interval: Int64? = nil
   ) -> [String: Set<Int>] {
     let lasting = max(EndpointKeys.lastWord * 1000, 3 * (interval ?? 0))
-    let there = Set(findings.filter { $0.keyType == nil && $0.blame != .proxy }.map(\.route))
+    let there = Set(findings.filter { $0.keyType == nil && !$0.leafPins.isEmpty }.map(\.route))
     var withheld: [String: Set<Int>] = [:]
     for finding in findings where finding.route != 0 {
       guard let kind = finding.keyType else { continue }
@@ -38,9 +41,10 @@ struct AnsweredKinds {
       switch finding.outcome {
       case .success, .failure(.handshake): last[question] = now
       case .failure:
-        let isThere =
-          finding.blame != .proxy || finding.isRefusedAsTooMany || there.contains(finding.route)
-        if isThere, now - (last[question] ?? started) <= lasting {
+        let isAsking = finding.blame != .proxy || finding.isRefusedAsTooMany
+        let isRecent = now - (last[question] ?? started) <= lasting
+        let isThere = there.contains(finding.route)
+        if isThere && last[question] != nil || (isThere || isAsking) && isRecent {
           withheld[kind.word, default: []].insert(finding.route)
         }
       }

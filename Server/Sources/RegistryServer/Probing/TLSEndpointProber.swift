@@ -307,7 +307,7 @@ extension ProbeFinding {
   }
 
   /// The key that was proved, if one was.
-  fileprivate var leafPins: [SPKIPin] {
+  var leafPins: [SPKIPin] {
     guard case .success(.trusted(let path)) = outcome, let leaf = path.first else { return [] }
     return [leaf.pin]
   }

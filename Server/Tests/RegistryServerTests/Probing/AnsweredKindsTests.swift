@@ -11,8 +11,10 @@ import Testing
     _ kind: CertificateKeyKind?, _ error: ProbeError? = nil, _ blame: ProbeBlame = .server,
     route: Int = 1
   ) -> ProbeFinding {
+    let leaf = PathCertificate(
+      pin: pin(1), subject: "", issuer: "", validity: Validity(notBefore: 0, notAfter: 1))
     var finding = ProbeFinding(
-      route: route, address: nil, outcome: error.map { .failure($0) } ?? .success(.trusted([])))
+      route: route, address: nil, outcome: error.map { .failure($0) } ?? .success(.trusted([leaf])))
     finding.keyType = kind
     finding.blame = blame
     return finding
@@ -38,16 +40,22 @@ import Testing
   }
 
   @Test(
-    "is not if the point is told that there is none, nor for longer than an hour, nor from this server"
+    "is not if the point is told that there is none, nor after an hour if it never had an answer or sees nothing else, nor from this server"
   )
   func told() {
     let (first, late) = (Self.finding(nil), Self.finding(.rsa, .timeout(.handshake)))
+    let unseen = Self.finding(nil, .timeout(.handshake))
     var kinds = AnsweredKinds(since: 0)
-    #expect(kinds.note([first, Self.finding(.rsa, .handshake(reason: "alert"))], at: 5).isEmpty)
-    #expect(kinds.note([first, late], at: 5 + Self.hour) == ["rsa": [1]])
-    #expect(kinds.note([first, late], at: 6 + Self.hour).isEmpty)
+    #expect(kinds.note([first, late], at: Self.hour) == ["rsa": [1]])
+    #expect(kinds.note([first, late], at: 1 + Self.hour).isEmpty)
+    #expect(kinds.note([first, late], at: 1 + Self.hour, every: Self.hour) == ["rsa": [1]])
+    let now = 5 + Self.hour
+    #expect(kinds.note([first, Self.finding(.rsa, .handshake(reason: "alert"))], at: now).isEmpty)
+    #expect(kinds.note([unseen, late], at: now + Self.hour) == ["rsa": [1]])
+    #expect(kinds.note([unseen, late], at: now + 1 + Self.hour).isEmpty)
+    #expect(kinds.note([first, late], at: now + 9 * Self.hour) == ["rsa": [1]])
     #expect(
-      kinds.note([first, Self.finding(.ecdsa, .timeout(.handshake))], at: Self.hour + 1).isEmpty)
+      kinds.note([first, Self.finding(.ecdsa, .timeout(.handshake))], at: now).isEmpty)
     let own = Self.finding(.rsa, .timeout(.handshake), route: 0)
     var here = AnsweredKinds(since: 0)
     #expect(here.note([Self.finding(nil, route: 0), own], at: 1).isEmpty)
