@@ -385,11 +385,7 @@ final class ProbeJob {
           } + (others[route] ?? []).sorted { $0.place < $1.place }.map(\.finding)
         }.map { finding in
           var finding = finding
-          switch finding.outcome {
-          // A point does not wait for a handshake for ever either.
-          case .failure(.timeout), .failure(.proxy(.untrusted)): finding.wasHeldUp = wasHeldUp
-          default: break
-          }
+          if case .failure(.timeout) = finding.outcome { finding.wasHeldUp = wasHeldUp }
           return finding
         })
     }

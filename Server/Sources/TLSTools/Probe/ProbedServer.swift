@@ -119,7 +119,7 @@ package struct ProbeFinding: Sendable, Hashable {
   package var isFinished = true
   /// Who caused the failure, if it failed.
   package var blame = ProbeBlame.server
-  /// Whether it timed out, here or at a proxy, while this program had too much else to do.
+  /// Whether it timed out while this program had too much else to do.
   package var wasHeldUp = false
 
   package init(route: Int, address: Endpoint?, outcome: Result<ProbeVerdict, ProbeError>) {
