@@ -140,6 +140,7 @@ extension WatchedEndpoint {
       json["patterns"] = .array(patterns.map { .string($0.description) })
     }
     if !terms.isStandard { json["terms"] = terms.json }
+    json["overruled"] = overruled?.json
     return .object(json)
   }
 
@@ -150,5 +151,6 @@ extension WatchedEndpoint {
     self = endpoint
     if reader.object["patterns"] != nil { patterns = try reader.patterns("patterns") }
     terms = try HostTerms(in: reader) ?? .standard
+    overruled = try HostTerms(in: reader, "overruled")
   }
 }

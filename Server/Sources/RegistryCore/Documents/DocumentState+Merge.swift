@@ -41,7 +41,6 @@ extension DocumentState {
       }
       if let terms = override.terms, before?.terms == nil, now?.terms == nil {
         united.overrides[id, default: Override()].terms = terms
-        united.overrides[id]?.overruled = override.overruled
       }
     }
     return united
@@ -70,12 +69,17 @@ extension DocumentState {
   ) -> DocumentState {
     var merged = merging(theirs, base: theirs)
     (merged.watched, merged.orphans) = (watched, orphans)
-    // What people had said of endpoints whose hosts left or moved since: as the record has it, or else as it went along.
-    let known = Set((theirs.watched + theirs.orphans).map(\.id))
-    for endpoint in watched + orphans where !known.contains(endpoint.id) {
+    // What people had said goes along with the hosts that left or moved since.
+    var followed = theirs
+    followed.follow(theirs.endpoints(configured: configured))
+    merged.overrides = followed.overrides
+    let known = Set((theirs.watched + theirs.orphans).flatMap(\.patterns))
+    for endpoint in watched + orphans where merged.overrides[endpoint.id] == nil {
+      let same = followed.orphans.first { $0.patterns == endpoint.patterns && endpoint.isOrphan }
+      let own = endpoint.isOrphan || !endpoint.patterns.contains(where: known.contains)
       merged.overrides[endpoint.id] =
-        theirs.overrides[endpoint.id] ?? theirs.overrides[endpoint.place]?.inherited
-        ?? overrides[endpoint.id]?.inherited
+        same.flatMap { followed.overrides[$0.id] }
+        ?? (own ? overrides[endpoint.id]?.inherited : nil)
     }
     let left = Set(orphans.map(\.patterns[0]))
     merged.removed.removeAll(where: left.contains)

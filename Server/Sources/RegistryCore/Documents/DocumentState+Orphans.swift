@@ -11,8 +11,8 @@ import SslPinningRules
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
 ///   one, lost one of several, was an orphan, or was listed by a wildcard that left and is named now.
 /// - With the keys come their CAs, a person's `approval: manual` and, if the configuration has none for the heir, or those that
-///   the person overruled, the terms that a person set: also to an endpoint that is new beside one that stays. Denied keys come, too: whoever takes the
-///   place of one of them has no first sight.
+///   the person overruled, the terms that a person set: also to an endpoint that is new beside one that stays. Denied keys
+///   come, too: whoever takes the place of one of them has no first sight.
 /// - A wildcard over orphans takes nothing from them. It joins their list, as it would beside any endpoint in force, and
 ///   waits for a person if one of them did.
 /// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. If nobody spoke for
@@ -183,13 +183,11 @@ private struct Succession {
       // Also of one that stays, since clients would ask for the stricter of the two.
       let beside = isNew ? known[pattern] ?? [] : []
       for source in sources(of: pattern) + beside where source.id != heir.id {
-        guard let said = overrides[source.id], let terms = said.terms,
-          heir.terms.isStandard || heir.terms == said.overruled,
-          overrides[heir.id]?.terms == nil
+        guard let terms = overrides[source.id]?.terms, overrides[heir.id]?.terms == nil,
+          heir.terms.isStandard || source.overruled.map(heir.terms.isSame(as:)) ?? false
         else { continue }
         let other = state.overrides[heir.id]?.terms
         state.overrides[heir.id, default: .init()].terms = other?.united(with: terms) ?? terms
-        state.overrides[heir.id]?.overruled = heir.terms
       }
     }
     // So does one that speaks for it by another pattern, if that is new or it has all of the keys.
@@ -236,7 +234,6 @@ private struct Succession {
       if source.isOrphan { state.overrides[source.id] = nil }
       // They are passed on, and may be others by the time at which it comes back.
       state.overrides[source.id]?.terms = nil
-      state.overrides[source.id]?.overruled = nil
       if state.overrides[source.id]?.isEmpty == true { state.overrides[source.id] = nil }
     }
     var orphans: [String: WatchedEndpoint] = [:]
@@ -260,7 +257,7 @@ extension DocumentState.Override {
   /// What of it counts for an orphan; `nil` if nothing does.
   var inherited: DocumentState.Override? {
     var said = DocumentState.Override()
-    (said.approval, said.terms, said.overruled) = (approval, terms, overruled)
+    (said.approval, said.terms) = (approval, terms)
     return said.isEmpty ? nil : said
   }
 }
@@ -268,11 +265,14 @@ extension DocumentState.Override {
 extension WatchedEndpoint {
   /// What is remembered of it.
   fileprivate var remembered: WatchedEndpoint {
-    WatchedEndpoint(fqdn: fqdn, port: port, address: address, patterns: patterns, terms: terms)
+    var endpoint = WatchedEndpoint(
+      fqdn: fqdn, port: port, address: address, patterns: patterns, terms: terms)
+    endpoint.overruled = overruled
+    return endpoint
   }
 
   fileprivate func isRemembered(as other: WatchedEndpoint) -> Bool {
-    (id, patterns, terms) == (other.id, other.patterns, other.terms)
+    (id, patterns, terms, overruled) == (other.id, other.patterns, other.terms, other.overruled)
   }
 
   /// A host before the wildcard below it, as an endpoint has them.

@@ -138,7 +138,6 @@ extension DocumentState {
   ) throws(AdministrationError) -> [HistoryEntry] {
     var next = self
     next.overrides[id, default: Override()].terms = terms
-    next.overrides[id]?.overruled = (configured + added).first { $0.id == id }?.terms
     let inForce = next.endpoints(configured: configured)
     guard let endpoint = inForce.first(where: { $0.id == id }) else {
       throw .noSuchEndpoint(id, known: inForce.map(\.id))

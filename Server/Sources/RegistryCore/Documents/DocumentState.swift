@@ -26,8 +26,6 @@ package struct DocumentState: Sendable, Equatable {
     var interval: Int64?
     var approval: ApprovalMode?
     var terms: HostTerms?
-    /// What the configuration asked for when a person set the terms.
-    var overruled: HostTerms?
     package var isPaused = false
 
     var isEmpty: Bool { self == Override() }
@@ -76,6 +74,7 @@ package struct DocumentState: Sendable, Equatable {
         var changed = endpoint
         changed.interval = override.interval ?? endpoint.interval
         changed.approval = override.approval ?? endpoint.approval
+        changed.overruled = override.terms.map { _ in endpoint.terms }
         changed.terms = override.terms ?? endpoint.terms
         return changed
       }
@@ -158,13 +157,11 @@ extension DocumentState.Override {
     if let approval { json["approval"] = .string(approval.rawValue) }
     if isPaused { json["paused"] = .bool(true) }
     json["terms"] = terms?.json
-    json["overruled"] = overruled?.json
     return .object(json)
   }
 
   init(_ reader: StateReader) throws(StateFault) {
     terms = try HostTerms(in: reader)
-    overruled = try HostTerms(in: reader, "overruled")
     interval = reader.object["interval"]?.integerValue
     approval = reader.object["approval"]?.stringValue.flatMap(ApprovalMode.init(rawValue:))
     isPaused = reader.object["paused"] == .bool(true)

@@ -30,8 +30,12 @@ struct EarlierRecord {
         endpoint.patterns = patterns
       } else {
         // No pattern is guessed from a name: neighbours would be listed with its keys.
-        let own = Set(state.keysByEndpoint[id]?.keys.map(\.pin) ?? [])
-        let said = entries.filter { $0.fqdn == endpoint.fqdn && own.contains($0.pin) }
+        let own = Set(state.keysByEndpoint[id]?.keys.map(\.pin) ?? []).intersection(
+          entries.map(\.pin))
+        let said = entries.filter { entry in
+          entry.fqdn == endpoint.fqdn && own.contains(entry.pin)
+            && listed[entry.pattern]?.isSuperset(of: own) == true
+        }
         endpoint.patterns = Set(said.map(\.pattern)).sorted { $0.description < $1.description }
         if endpoint.patterns.isEmpty { continue }
       }

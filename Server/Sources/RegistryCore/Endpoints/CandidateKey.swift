@@ -70,7 +70,10 @@ public struct CandidateKey: Sendable, Hashable {
     at now: Int64, _ context: DecisionContext
   ) -> Bool {
     let answering = answering.subtracting(witnesses)
-    isContradicted = isContradicted || context.isOutvoted(by: answering, against: witnesses)
+    isContradicted =
+      isContradicted
+      || context.isOutvoted(
+        by: answering.subtracting([ProbeObservation.direct]), against: witnesses)
     let points = context.vantages.subtracting([ProbeObservation.direct])
     let isSeen = witnesses.intersection(points).count >= min(context.quorum, points.count)
     // What points have said themselves stands for as long as they are there and do not get to the endpoint. Once a quorum sees

@@ -108,15 +108,15 @@ extension EndpointKeys {
     return context.isOutvoted(by: others, against: witnesses)
   }
 
-  /// The configured vantage points that got an answer, by name.
+  /// After how many seconds it is told that points are blocked.
   private static let blockedNotice: Int64 = 600
 
-  /// Tells that points are blocked for so long that nobody may be left to contradict this server.
+  /// Tells if points that had seen the endpoint do not get there any more, and fewer than the quorum are left to contradict this server.
   mutating func noteBlocked(
     beside answering: Set<String>, at now: Int64, _ context: DecisionContext
   ) -> [KeyEvent] {
     let points = context.vantages.subtracting([ProbeObservation.direct])
-    let blocked = context.blocked.subtracting(answering)
+    let blocked = context.blocked.subtracting(answering).intersection(pointsSeeing(since: .min))
     guard !blocked.isEmpty,
       answering.intersection(points).count < min(context.quorum, points.count)
     else {
@@ -128,6 +128,7 @@ extension EndpointKeys {
     return now - since >= Self.blockedNotice ? [.vantageBlocked(blocked.sorted())] : []
   }
 
+  /// The configured vantage points that got an answer, by name.
   static func answering(_ probe: [ObservedKey], _ context: DecisionContext) -> Set<String> {
     probe.reduce(into: Set()) { $0.formUnion($1.vantages) }.intersection(context.vantages)
   }
@@ -174,18 +175,25 @@ extension EndpointKeys {
 
 /// Keys that are not seen any more, and their CAs.
 extension EndpointKeys {
+  /// When a probe last succeeded. Other servers' probes count, too: `lastSeen` of their keys shows them.
+  private var lastProbe: Int64? {
+    (keys.map(\.lastSeen) + [lastSuccess].compactMap(\.self)).max()
+  }
+
+  /// Whether nobody has watched for a time.
+  func isUnwatched(until now: Int64, _ rule: ConfirmationRule) -> Bool {
+    lastProbe.map { now - $0 > max(rule.window, Self.watchedGap) } ?? false
+  }
+
   /// Moves the beginning of every grace time forward by the time in which nobody watched. Gaps of up to an hour
   /// between probes count as watched, whatever the interval.
   ///
   /// - Returns: when a probe last succeeded, as far as is known.
   mutating func excuseUnwatchedTime(before now: Int64, _ rule: ConfirmationRule) -> Int64 {
     defer { lastSuccess = now }
-    // Other servers' probes count, too: `lastSeen` of their keys shows them.
-    guard let last = (keys.map(\.lastSeen) + [lastSuccess].compactMap(\.self)).max() else {
-      return now
-    }
+    guard let last = lastProbe else { return now }
+    guard isUnwatched(until: now, rule) else { return last }
     let gap = now - last
-    guard gap > max(rule.window, Self.watchedGap) else { return last }
     for index in keys.indices {
       keys[index].missedSince = keys[index].missedSince.map { max($0, min($0 + gap, now)) }
     }

@@ -52,7 +52,7 @@ public struct EndpointKeys: Sendable, Hashable {
   public internal(set) var authorities: [SPKIPin: Int64]
   /// When a probe last succeeded, in Unix seconds; `nil` if none has since this state was read.
   var lastSuccess: Int64?
-  /// When this state was first probed since it was read, and the vantage points that had seen a listed key before.
+  /// When this state was first probed since it was read, or since nobody watched, and the vantage points that had seen a listed key before.
   /// What they saw later may not have been stored.
   private var (firstProbed, readPoints): (Int64?, Set<String>) = (nil, [])
   /// Since when fewer vantage points than the quorum reach the endpoint, though others are there.
@@ -97,7 +97,9 @@ public struct EndpointKeys: Sendable, Hashable {
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
-    if firstProbed == nil { (firstProbed, readPoints) = (now, pointsSeeing(since: .min)) }
+    if firstProbed == nil || isUnwatched(until: now, rule) {
+      (firstProbed, readPoints) = (now, pointsSeeing(since: .min))
+    }
     // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
     let lastWord = sawKeys(within: max(Self.lastWord, rule.window), at: now)
     context.blocked = probe.unreached.intersection(context.vantages)
@@ -160,7 +162,7 @@ public struct EndpointKeys: Sendable, Hashable {
     return pointsSeeing(since: now - seconds).union(read)
   }
 
-  private func pointsSeeing(since time: Int64) -> Set<String> {
+  func pointsSeeing(since time: Int64) -> Set<String> {
     Set(keys.flatMap { $0.seenAt.filter { $0.value >= time }.map(\.key.vantage) })
   }
 

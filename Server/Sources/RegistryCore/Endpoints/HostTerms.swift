@@ -55,6 +55,11 @@ public struct HostTerms: Sendable, Hashable {
   }
 
   /// The stricter of two terms, with the CAs of both.
+  /// Whether both say the same. The configuration writes it in other ways than a record does.
+  func isSame(as other: HostTerms) -> Bool {
+    asksTheSame(as: other) && enforcement == other.enforcement
+  }
+
   func united(with other: HostTerms) -> HostTerms {
     HostTerms(
       ca: NamedIssuers(pins: ca.pins.union(other.ca.pins)),

@@ -21,6 +21,8 @@ public struct WatchedEndpoint: Sendable, Hashable {
   public var issuers: NamedIssuers
   /// What clients ask of its hosts besides a listed key.
   public var terms: HostTerms
+  /// What the configuration has clients ask for, if a person said something else.
+  package var overruled: HostTerms?
   /// Whether it is one of ``DocumentState/orphans``: nobody probes it.
   package private(set) var isOrphan = false
   /// Identifies an endpoint of a document in state and in logs: `www.example.com:443`, with

@@ -39,8 +39,8 @@ struct AnsweredKinds {
       guard let kind = finding.keyType else { continue }
       let question = Question(route: finding.route, kind: kind)
       switch finding.outcome {
-      case .success, .failure(.handshake): last[question] = now
-      case .failure:
+      case .success(.trusted), .failure(.handshake): last[question] = now
+      case .success(.untrusted), .failure:
         let isAsking = finding.blame != .proxy || finding.isRefusedAsTooMany
         let isRecent = now - (last[question] ?? started) <= lasting
         let isThere = there.contains(finding.route)

@@ -56,6 +56,11 @@ import Testing
     #expect(kinds.note([first, late], at: now + 9 * Self.hour) == ["rsa": [1]])
     #expect(
       kinds.note([first, Self.finding(.ecdsa, .timeout(.handshake))], at: now).isEmpty)
+    // A chain that proves nothing says nothing of a key.
+    var refused = ProbeFinding(
+      route: 1, address: nil, outcome: .success(.untrusted(reason: "expired", leaf: nil)))
+    refused.keyType = .rsa
+    #expect(kinds.note([first, refused], at: now + 9 * Self.hour) == ["rsa": [1]])
     let own = Self.finding(.rsa, .timeout(.handshake), route: 0)
     var here = AnsweredKinds(since: 0)
     #expect(here.note([Self.finding(nil, route: 0), own], at: 1).isEmpty)

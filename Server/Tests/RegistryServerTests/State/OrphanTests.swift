@@ -238,6 +238,20 @@ import Testing
     #expect(heir.overrides[moved.id]?.terms == HostTerms(match: .all))
     state.follow([other])
     #expect(state.goingOn(from: older, after: RecordAge(), [other]).removed.isEmpty)
+    // One that was there before gets them, too, and the endpoint itself, if its line was lost when the record was made.
+    var wider = other
+    wider.patterns += gate.patterns
+    state = older
+    state.follow([wider])
+    #expect(
+      state.goingOn(from: older, after: RecordAge(), [wider]).overrides[wider.id]?.approval
+        == .manual)
+    var left = older
+    left.follow([other])
+    state = left
+    state.follow([gate, other])
+    let back = state.goingOn(from: left, after: RecordAge(), [gate, other]).overrides[gate.id]
+    #expect(back?.approval == .manual && back?.terms == HostTerms(match: .all))
     // Those of which the record says nothing.
     older.overrides = [:]
     state = older
@@ -252,10 +266,17 @@ import Testing
     arguments: [false, true])
   func overruled(isMoved: Bool) throws {
     var line = endpoint(1, "a.test")
-    line.terms = HostTerms(ca: NamedIssuers(pins: [pin(101)]))
+    // A record has the keys alone, in their order.
+    line.terms = HostTerms(
+      ca: NamedIssuers(entries: ["root.pem"], pins: [pin(101), pin(100)], doubts: []))
     let said = HostTerms(ca: NamedIssuers(pins: [pin(102)]))
     var state = listing(line, other).machine.state
     _ = try state.setTerms(said, of: line.id, configured: [line, other], force: true, request)
+    state.follow(state.endpoints(configured: [line, other]))
+    state = try DocumentState(reading: state.encoded)
+    // The configuration says more, which has no effect.
+    line.terms.enforcement = .on
+    state.follow(state.endpoints(configured: [line, other]))
     state.follow(state.endpoints(configured: [other]))
     state = try DocumentState(reading: state.encoded)
     func asked(_ terms: HostTerms) -> HostTerms? {
@@ -270,5 +291,22 @@ import Testing
     // The configuration was corrected meanwhile.
     let corrected = HostTerms(ca: NamedIssuers(pins: [pin(103)]))
     #expect(asked(corrected) == corrected)
+  }
+
+  @Test("is no host of another endpoint of its name, whose record does not say for what it speaks")
+  func sharedName() throws {
+    let (api, admin) = (endpoint(1, "api.test"), endpoint(2, "admin.test"))
+    let server = start([api, admin], at: now)
+    for endpoint in [api, admin] { show(1, under: 101, at: endpoint, server, now) }
+    for second in 1...3 as ClosedRange<Int64> {
+      show(2, under: 101, at: admin, server, now + second)
+    }
+    #expect(listed("admin.test", by: server) == [pin(1), pin(2)])
+    var state = server.machine.state
+    let json = try #require(try JSONValue(parsing: state.encoded).objectValue)
+    let members = JSONObject(json.filter { $0.key != "watched" && $0.key != "orphans" })
+    state = try DocumentState(reading: JSONValue.object(members).canonicalBytes)
+    state.follow([api, admin])
+    #expect(state.keysByEndpoint[api.id]?.keys.map(\.pin) == [pin(1)])
   }
 }

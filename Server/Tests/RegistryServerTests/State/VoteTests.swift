@@ -27,7 +27,9 @@ import Testing
     after seconds: Int64, unreachedBy points: Set<String> = [], delaying late: Set<String> = []
   ) -> Set<UInt8> {
     var bench = settled()
-    bench.now += seconds
+    // Without a gap in which nobody watches.
+    bench.see(view(.key(1), .silent, .silent, .silent), every: seconds / 2)
+    bench.now += seconds - seconds / 2
     bench.see(view(.key(2), .silent, .silent, .silent), 3, unreachedBy: points, delaying: late)
     return bench.keys
   }
@@ -114,6 +116,28 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
+  @Test("are not said to have contradicted a key by this server's word")
+  func ownWord() {
+    var bench = LedgerBench(points: Self.points)
+    let blocked: Set<String> = ["osl", "syd"]
+    bench.see(Self.view(.key(1), .key(1), .silent, .silent), 3, unreachedBy: blocked)
+    // A rolling deploy: the server of the one point that gets there comes first.
+    bench.see(Self.view(.key(1), .key(2), .silent, .silent), unreachedBy: blocked)
+    bench.see(Self.view(.key(2), .key(2), .silent, .silent), 40, every: 60, unreachedBy: blocked)
+    #expect(bench.keys == [1, 2])
+  }
+
+  @Test("stand by what they saw also after a time in which nobody watched")
+  func unwatched() {
+    var bench = Self.settled()
+    bench.now += 9000
+    let view = Self.view(.key(2), .silent, .silent, .silent)
+    bench.see(view, 3, unreachedBy: ["fra", "osl"])
+    #expect(bench.keys == [1])
+    bench.see(view, 70, every: 60, unreachedBy: ["fra", "osl"])
+    #expect(bench.keys == [1, 2])
+  }
+
   @Test("that do not get to the endpoint have no word against what a quorum of the others sees")
   func blockedBesideSeeing() {
     var bench = LedgerBench(points: ["fra", "osl", "syd", "tok"])
@@ -155,6 +179,8 @@ import Testing
     #expect(told(["fra", "osl"], .silent, .silent, .key(1), for: 590) == [])
     #expect(told(["fra"], .silent, .key(1), .key(1)) == [])
     #expect(told(["fra"], .silent, .silent, .key(1)) == ["vantage-blocked"])
+    // One that never got there has no word to lose.
+    #expect(told(["tok"], .silent, .silent, .silent) == [])
     // Each of them is told by its own alert.
     #expect(told([], .silent, .silent, .silent) == [])
   }
