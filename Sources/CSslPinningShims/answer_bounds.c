@@ -37,6 +37,12 @@ bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_funct
   return swells ? !pp_may_swell(swelling, received) : pp_is_swollen(swelling, received);
 }
 
+bool pp_body_swells(const pp_swelling *swelling, CURL *easy, pp_info_function info) {
+  curl_off_t received = 0;
+  info(easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);
+  return pp_is_swollen(swelling, received);
+}
+
 static bool is(const char *word, size_t length, const char *name) {
   return length == strlen(name) && curl_strnequal(word, name, length);
 }

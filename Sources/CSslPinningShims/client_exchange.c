@@ -16,6 +16,8 @@
 #define LARGEST_KEPT (64 * 1024)
 // How often libcurl may ask to go on before a request has a connection: only a proxy that talks on has it ask more.
 #define MOST_LOOKS (64 * 1024)
+// So much of a body that is read slowly is taken beyond its limit, if it is coded: it shows whether it swells.
+#define MOST_AHEAD ((size_t)8 * 1024 * 1024)
 // libcurl's own.
 #define UPLOAD_BUFFER (64L * 1024)
 
@@ -145,11 +147,15 @@ static size_t receive_body(char *bytes, size_t size, size_t count, void *argumen
     return x->discarded > MOST_DISCARDED ? 0 : length;
   }
   if (x->streams) {
-    // libcurl goes on decoding what it has read when a write pauses, and copies what it keeps of that at each resume. So a turn's bytes
-    // are all taken, where pp_body_ends bounds them, and what was kept is taken at once.
-    if (x->unread >= x->unread_limit && pp_in_turn() && x->turn != pp_turn()) {
-      x->paused = true;
-      return CURL_WRITEFUNC_PAUSE;
+    // libcurl goes on decoding what it has read when a write pauses, and copies what it keeps of that at each resume. So some of a coded
+    // turn is taken beyond the limit, which tells what swells, and all that was kept is taken at once.
+    if (x->unread >= x->unread_limit && pp_in_turn()) {
+      bool is_much = x->unread - x->unread_limit >= MOST_AHEAD;
+      if (is_much && pp_body_swells(&x->swelling, x->easy, information)) return 0;
+      if (is_much || x->codings == 0 || x->turn != pp_turn()) {
+        x->paused = true;
+        return CURL_WRITEFUNC_PAUSE;
+      }
     }
     x->turn = pp_turn();
     x->unread += length;
@@ -334,6 +340,11 @@ CURLcode pp_exchange_apply_headers(pp_exchange *x, bool own_encoding) {
   return failed;
 }
 
+CURLcode pp_exchange_avoid_http2(pp_exchange *x) {
+  x->is_plain = false;
+  return curl_easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+}
+
 CURLcode pp_exchange_set_proxy(pp_exchange *x, const char *proxy) {
   CURLcode failed = watch(x, watch_proxy);
   x->is_plain = false;
@@ -482,16 +493,5 @@ void pp_exchange_resume(pp_exchange *x, size_t taken) {
   x->alive = true;
   // The other direction, where it is still paused, pauses again by itself.
   curl_easy_pause(x->easy, x->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
-}
-
-long pp_exchange_os_error(pp_exchange *x) {
-  long number = 0;
-  curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &number);
-  return number;
-}
-
-char *pp_url_part(CURLU *url, CURLUPart part, unsigned flags) {
-  char *text = NULL;
-  return curl_url_get(url, part, &text, flags) == CURLUE_OK ? text : NULL;
 }
 #endif

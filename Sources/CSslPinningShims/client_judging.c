@@ -78,4 +78,15 @@ int pp_exchange_before_request(void *argument, char *peer, char *own, int peer_p
   pp_exchange_leave_connection(x);
   return CURL_PREREQFUNC_ABORT;
 }
+
+long pp_exchange_os_error(pp_exchange *x) {
+  long number = 0;
+  curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &number);
+  return number;
+}
+
+char *pp_url_part(CURLU *url, CURLUPart part, unsigned flags) {
+  char *text = NULL;
+  return curl_url_get(url, part, &text, flags) == CURLUE_OK ? text : NULL;
+}
 #endif

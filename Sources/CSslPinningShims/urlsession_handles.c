@@ -39,24 +39,26 @@ static struct pp_handle *listed(CURL *easy) {
 }
 
 // Without memory it is not listed, and no pinned session takes it.
-void pp_handle_set_listener(CURL *easy, void *listener) {
+void pp_handle_set(CURL *easy, CURLoption option, void *value) {
+  switch (option) {
+    case CURLOPT_HEADERDATA: case CURLOPT_HEADERFUNCTION: case CURLOPT_WRITEDATA: case CURLOPT_WRITEFUNCTION:
+    case CURLOPT_UPLOAD: case CURLOPT_INFILESIZE_LARGE: break;
+    default: return;
+  }
   struct pp_handle *h = listed(easy);
-  if (h) h->listener = listener;
+  if (!h) return;
+  switch (option) {
+    case CURLOPT_HEADERDATA: h->listener = value; break;
+    case CURLOPT_HEADERFUNCTION: h->header_function = (curl_write_callback)value; break;
+    case CURLOPT_WRITEDATA: h->writer = value; break;
+    case CURLOPT_WRITEFUNCTION: h->write_function = (curl_write_callback)value; break;
+    case CURLOPT_UPLOAD: h->uploads = value != NULL; break;
+    default: h->upload_size = (intptr_t)value; break;
+  }
 }
 
-void pp_handle_set_header_function(CURL *easy, void *function) {
-  struct pp_handle *h = listed(easy);
-  if (h) h->header_function = (curl_write_callback)function;
-}
-
-void pp_handle_set_writer(CURL *easy, void *writer) {
-  struct pp_handle *h = listed(easy);
-  if (h) h->writer = writer;
-}
-
-void pp_handle_set_write_function(CURL *easy, void *function) {
-  struct pp_handle *h = listed(easy);
-  if (h) h->write_function = (curl_write_callback)function;
+bool pp_handle_avoids_http2(const struct pp_handle *h) {
+  return h && h->uploads && (h->upload_size <= 0 || h->upload_size > PP_LONG_BODY);
 }
 
 CURL *pp_handle_without_waiting(CURL *easy) {

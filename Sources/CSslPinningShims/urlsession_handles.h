@@ -6,7 +6,7 @@
 // handles are listed, too, and nothing of theirs is touched but how they end; what one of them sets counts for it alone.
 #ifndef PP_URLSESSION_HANDLES_H
 #define PP_URLSESSION_HANDLES_H
-#include "swelling.h"
+#include "answer_bounds.h"
 #include "urlsession_internal.h"
 
 // How much of an answer's head Foundation has heard.
@@ -23,6 +23,8 @@ struct pp_handle {
   // Whether ours hears its lines instead.
   bool is_heard;
   enum pp_head head;
+  bool uploads;
+  int64_t upload_size; // 0 or less: it is not known
   bool hides;      // the last line was kept back
   bool asks_again; // libcurl sends the request again after this head
   size_t trailers; // bytes behind the body
@@ -42,10 +44,10 @@ struct pp_handle {
 struct pp_handle *pp_handle_of(CURL *easy);
 
 // Before libcurl gets the option.
-void pp_handle_set_listener(CURL *easy, void *listener);
-void pp_handle_set_header_function(CURL *easy, void *function);
-void pp_handle_set_writer(CURL *easy, void *writer);
-void pp_handle_set_write_function(CURL *easy, void *function);
+void pp_handle_set(CURL *easy, CURLoption option, void *value);
+
+// Whether it sends a body that is long, or of which nobody knows how long it is (pp_exchange_avoid_http2).
+bool pp_handle_avoids_http2(const struct pp_handle *handle);
 
 // Has a cancel during its name's look-up wait for nothing: it would keep all sessions of the process waiting, whoever's the handle
 // is. An older libcurl does without. Returns the handle.

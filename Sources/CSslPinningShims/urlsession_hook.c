@@ -144,6 +144,7 @@ static bool arm(struct transfer *t, bool fresh) {
   SET(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
   failed |= pp_localhost_resolve(h, &t->addresses, t->host, t->port);
   SET(CURLOPT_FORBID_REUSE, 0L);
+  if (pp_handle_avoids_http2(pp_handle_of(h))) SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 #undef SET
   return failed == 0;
 }
@@ -251,10 +252,7 @@ static CURLcode HOOKED(curl_easy_setopt)(CURL *easy, CURLoption option, ...) {
   va_end(arguments);
   if (option == CURLOPT_URL) return pp_redirects_set_url(easy, value);
   if (option == CURLOPT_HTTPHEADER) pp_redirects_set_headers(easy, value);
-  if (option == CURLOPT_HEADERDATA) pp_handle_set_listener(easy, value);
-  if (option == CURLOPT_HEADERFUNCTION) pp_handle_set_header_function(easy, value);
-  if (option == CURLOPT_WRITEDATA) pp_handle_set_writer(easy, value);
-  if (option == CURLOPT_WRITEFUNCTION) pp_handle_set_write_function(easy, value);
+  pp_handle_set(easy, option, value);
   return REAL(curl_easy_setopt)(easy, option, value);
 }
 

@@ -15,12 +15,18 @@ bool pp_in_turn(void);
 // The number of the present one, or of the last.
 uint64_t pp_turn(void);
 
+// A request's body beyond this does not leave with its head.
+#define PP_LONG_BODY (16 * 1024)
+
 typedef CURLcode (*pp_info_function)(CURL *easy, CURLINFO info, char **value);
 
 // Whether an answer ends with these decoded bytes, since it swells too much (swelling.h): of a turn in which 64 MiB were decoded those
 // that swell at all, since a connection of HTTP/2 may have a hundred of them, and none of the others. Never between turns, when a transfer goes
 // on that was paused: curl_easy_pause drops what it cannot write, HTTP/2 goes on behind the gap, and Foundation ends the process.
 bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_function info);
+
+// Whether it has swelled by more than text with much repetition does.
+bool pp_body_swells(const pp_swelling *swelling, CURL *easy, pp_info_function info);
 
 // How many codings a field of an answer's head names, beside the framing: of two, the first may make gigabytes of which the second
 // leaves nothing.

@@ -76,7 +76,11 @@ struct FastNginxTests {
     try await nginx.stop()
   }
 
-  @Test("carry bodies over HTTP/2, up and down, as a whole and in pieces")
+  /// libcurl 7.88 takes bytes from other answers of the connection when an upload is answered before its end, and keeps
+  /// what comes for a reader that is behind.
+  @Test(
+    "carry bodies to a server with HTTP/2, up and down, as a whole and in pieces: long ones and streams over HTTP/1.1"
+  )
   func bodiesOverHTTP2() async throws {
     let upstream = try LocalHTTPServer(handler: echo)
     let nginx = try await nginx(
@@ -87,6 +91,8 @@ struct FastNginxTests {
         location /file { root html; }
         """, files: ["html/file": String(repeating: "0123456789", count: 300_000)])
     let url = try site.url(port: nginx.port)
+    let short = URLRequest(url, method: "POST", body: Data(repeating: 1, count: 10_000))
+    #expect(await site.transport.end(of: short) == .served(200, "POST 10000"))
     let post = URLRequest(url, method: "POST", body: Data(repeating: 1, count: 700_000))
     #expect(await site.transport.end(of: post) == .served(200, "POST 700000"))
     let chunks = AsyncStream<Data> { continuation in
@@ -101,6 +107,8 @@ struct FastNginxTests {
     var count = 0
     for try await chunk in bytes { count += chunk.count }
     #expect(count == 3_000_000)
+    let versions = try await nginx.accesses(waitingFor: 4).map(\.version).sorted()
+    #expect(versions == ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/2.0"])
     try await nginx.stop()
   }
 

@@ -92,8 +92,10 @@ struct NginxTests {
     try await nginx.stop()
   }
 
-  @Test("follows a rotation over HTTP/2: parked, refreshed, replayed with its body")
-  func rotatedOverHTTP2() async throws {
+  @Test(
+    "follows a rotation over HTTP/2: parked, refreshed, replayed with its body; a long one goes over HTTP/1.1",
+    arguments: [(10_000, "HTTP/2.0"), (100_000, "HTTP/1.1")])
+  func rotatedOverHTTP2(length: Int, version: String) async throws {
     let upstream = try LocalHTTPServer { .text("\($0.method) \($0.body.count)") }
     let nginx = try await nginx(
       http2: true,
@@ -107,10 +109,12 @@ struct NginxTests {
     site.judge.onRefresh { judge in try? judge.pin(["localhost": next]) }
     var post = URLRequest(url: url)
     post.httpMethod = "POST"
-    post.httpBody = Data(repeating: 65, count: 100_000)
+    post.httpBody = Data(repeating: 65, count: length)
     let (body, _) = try await session.data(for: post)
-    #expect(String(decoding: body, as: UTF8.self) == "POST 100000")
-    #expect(try await nginx.accesses(waitingFor: 2).map(\.method) == ["GET", "POST"])
+    #expect(String(decoding: body, as: UTF8.self) == "POST \(length)")
+    let accesses = try await nginx.accesses(waitingFor: 2)
+    #expect(accesses.map(\.method) == ["GET", "POST"])
+    #expect(accesses.map(\.version) == ["HTTP/2.0", version])
     try await nginx.stop()
   }
 

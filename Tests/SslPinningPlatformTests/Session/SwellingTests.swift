@@ -106,6 +106,27 @@ import Testing
     "y///PwAkAOKxQHLv//j//weABEAcFoDu/R////8AkACIwwLQvf/j//8fABIAcVgAuvd//P//A0ACIA4LQPf+j///fwBIAMRhAeje//H/"
     + "/w8ACYA4LADd+7/8/38DIAEQhwWge/8G"
 
+  @Test("comes to who does not read it by no more than some 8 MiB, and whole in the end")
+  func behind() async throws {
+    // Thirty times as small.
+    let line =
+      "seq -f '%.0f a line of text with some repetition in it, again and again and again' 400000"
+    let text = try Self.output(of: line)
+    let body = try Self.output(of: "\(line) | gzip -9")
+    let site = try PinnedSite { _ in
+      HTTPResponse(headers: [HTTPField("Content-Encoding", "gzip")], body: body)
+    }
+    let (chunks, _) = try await site.transport.bytes(for: URLRequest(url: site.url("/")))
+    var (count, largest) = (0, 0)
+    for try await chunk in chunks {
+      count += chunk.count
+      largest = max(largest, chunk.count)
+      await Task.yield()
+    }
+    #expect(count == text.count)
+    #expect(largest < 16 << 20)
+  }
+
   @Test("ends for who reads it as it comes, though one read is all of it")
   func streamed() async throws {
     let body = try [UInt8](#require(Data(base64Encoded: Self.brotliOfOneRead)))

@@ -192,6 +192,20 @@
     }
   }
 
+  extension ClientRequest {
+    /// A body that is longer than what goes out with the head.
+    private static let longBody = Int(PP_LONG_BODY)
+
+    /// Whether it must not share a connection (`pp_exchange_avoid_http2`).
+    fileprivate var wantsOwnConnection: Bool {
+      switch body {
+      case .none: feed != nil
+      case .bytes(let data): feed != nil || data.count > Self.longBody
+      case .feed: true
+      }
+    }
+  }
+
   extension TransferSlot {
     /// Puts a request's options on the handle. A plain GET after a plain GET changes the URL at most.
     func prepare(for request: ClientRequest, settings: RequestSettings, colour: UInt32) -> Bool {
@@ -213,6 +227,7 @@
       if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
         return false
       }
+      if request.wantsOwnConnection, pp_exchange_avoid_http2(raw) != CURLE_OK { return false }
       // Time-outs are kept outside libcurl, over all hops of a request. Its own for connections, 300
       // seconds, is lifted only where ours does not come first: a timer less for each request.
       if request.timeout >= 300_000, pp_exchange_wait_long(raw) != CURLE_OK { return false }
