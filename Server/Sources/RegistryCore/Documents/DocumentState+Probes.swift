@@ -41,14 +41,15 @@ extension DocumentState {
     if isAnswered { settle(.unreachable, endpoint) }
     if isAnswered, !events.contains(where: { if case .refused = $0 { true } else { false } }) {
       settle(.chainRefused, endpoint)
+      // A chain that proves nothing says nothing of the points.
+      if !events.contains(where: { if case .vantageBlocked = $0 { true } else { false } }) {
+        settle(.vantageBlocked, endpoint)
+      }
     }
     if isAnswered {
       let shown = events.compactMap(Self.deniedKey)
       settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
       settle(endpoint) { $0.kind == .caMissing && !$0.isRaised(by: events) }
-      if !events.contains(where: { if case .vantageBlocked = $0 { true } else { false } }) {
-        settle(.vantageBlocked, endpoint)
-      }
     }
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
     noteStagedKeys(of: endpoint, at: now)

@@ -117,7 +117,7 @@ extension EndpointKeys {
   ) -> [KeyEvent] {
     let points = context.vantages.subtracting([ProbeObservation.direct])
     let blocked = context.blocked.subtracting(answering).intersection(pointsSeeing(since: .min))
-    guard !blocked.isEmpty,
+    guard !blocked.isEmpty, !context.isUnion,
       answering.intersection(points).count < min(context.quorum, points.count)
     else {
       blockedSince = nil
@@ -232,8 +232,10 @@ extension EndpointKeys {
 
   /// The keys that are about to be withdrawn after the last probe.
   var leaving: Set<SPKIPin> {
-    let shown = keys.filter { $0.lastSeen == lastSeen }.map(\.pin)
-    return Set(keys(shorterThan: Set(shown)) { $0.isLeaving(at: lastSeen) })
+    let seen = keys.filter { $0.staged == nil }
+    guard let last = seen.map(\.lastSeen).max() else { return [] }
+    let shown = seen.filter { $0.lastSeen == last }.map(\.pin)
+    return Set(keys(shorterThan: Set(shown)) { $0.isLeaving(at: last) })
   }
 
   private func keys(

@@ -98,7 +98,9 @@ public struct EndpointKeys: Sendable, Hashable {
     let sightings = believed(ObservedKey.all(in: probe), context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
     if firstProbed == nil || isUnwatched(until: now, rule) {
-      (firstProbed, readPoints) = (now, pointsSeeing(since: .min))
+      // A copy does not say who saw its keys.
+      let isUnsaid = !keys.isEmpty && keys.allSatisfy(\.seenAt.isEmpty)
+      (firstProbed, readPoints) = (now, isUnsaid ? context.vantages : pointsSeeing(since: .min))
     }
     // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
     let lastWord = sawKeys(within: max(Self.lastWord, rule.window), at: now)
@@ -324,7 +326,8 @@ extension EndpointKeys {
     -> Bool
   {
     guard keys.count == stored.keys.count, authorities.keys == stored.authorities.keys,
-      held.mapValues(\.reasons) == stored.held.mapValues(\.reasons)
+      held.mapValues(\.reasons) == stored.held.mapValues(\.reasons),
+      held.mapValues(\.isContradicted) == stored.held.mapValues(\.isContradicted)
     else { return true }
     let slack = max(1, rule.grace / 24)
     guard authorities.allSatisfy({ abs($0.value - (stored.authorities[$0.key] ?? 0)) <= slack })

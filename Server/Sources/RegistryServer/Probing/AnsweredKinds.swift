@@ -16,11 +16,9 @@ struct AnsweredKinds {
   }
 
   private var last: [Question: Int64] = [:]
-  private let started: Int64
-
-  /// - Parameter start: of this server, in milliseconds of uptime. What was answered before nobody remembers: it counts as if it
-  ///   was answered then.
-  init(since start: Int64) { started = start }
+  /// When a question was asked first. What was answered before, by a server that led then or before a restart, nobody remembers: it counts
+  /// as if it was answered then.
+  private var first: [Question: Int64] = [:]
 
   /// Enters what a probe found.
   ///
@@ -38,11 +36,13 @@ struct AnsweredKinds {
     for finding in findings where finding.route != 0 {
       guard let kind = finding.keyType else { continue }
       let question = Question(route: finding.route, kind: kind)
+      let begun = first[question] ?? now
+      first[question] = begun
       switch finding.outcome {
       case .success(.trusted), .failure(.handshake): last[question] = now
       case .success(.untrusted), .failure:
         let isAsking = finding.blame != .proxy || finding.isRefusedAsTooMany
-        let isRecent = now - (last[question] ?? started) <= lasting
+        let isRecent = now - (last[question] ?? begun) <= lasting
         let isThere = there.contains(finding.route)
         if isThere && last[question] != nil || (isThere || isAsking) && isRecent {
           withheld[kind.word, default: []].insert(finding.route)

@@ -53,7 +53,6 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
   /// Which questions for kinds of key points answered, by endpoint.
   private let answered = Locked<[String: AnsweredKinds]>([:])
-  private let started = MonotonicReading.milliseconds()
 
   /// An observer with the anchors, the vantage points and the time-out of a configuration.
   ///
@@ -152,7 +151,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     result.delayed = Set(
       surveyed.filter { $0.route != 0 && $0.wasHeldUp }.map { vantages[$0.route] })
     result.withheld = answered.withLock {
-      $0[endpoint.id, default: AnsweredKinds(since: started)].note(
+      $0[endpoint.id, default: AnsweredKinds()].note(
         surveyed, at: begun, every: endpoint.interval)
     }.mapValues { Set($0.map { vantages[$0] }) }
     result.unreached = Set(

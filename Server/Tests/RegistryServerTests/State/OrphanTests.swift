@@ -309,4 +309,21 @@ import Testing
     state.follow([api, admin])
     #expect(state.keysByEndpoint[api.id]?.keys.map(\.pin) == [pin(1)])
   }
+
+  @Test("loses no key for an older one that was only announced")
+  func announcedBeside() throws {
+    let server = listing(narrow, other)
+    for second in 1...3 as ClosedRange<Int64> {
+      show(2, under: 101, at: narrow, server, now + second)
+    }
+    for second in 4...60 as ClosedRange<Int64> {
+      show(3, under: 101, at: narrow, server, now + second)
+    }
+    var state = server.machine.state
+    state.keysByEndpoint[narrow.id]?.withdraw(pin(1))
+    state.keysByEndpoint[narrow.id]?.stage(pin(7), KnownKey.Staging(at: now + 61, by: "ada"))
+    state.follow([other])
+    let left = state.orphans.flatMap { state.keysByEndpoint[$0.id]?.keys.map(\.pin) ?? [] }
+    #expect(Set(left) == [pin(2), pin(3), pin(7)])
+  }
 }

@@ -127,6 +127,25 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
+  @Test(
+    "whose first word against a held key comes later are remembered at once, and by an endpoint that a copy speaks of all are"
+  )
+  func remembered() {
+    var bench = Self.settled()
+    let blocked: Set<String> = ["fra", "osl"]
+    bench.see(Self.view(.key(2), .silent, .silent, .silent), 4, unreachedBy: blocked)
+    let stored = bench.endpointKeys
+    #expect(stored.held[pin(2)]?.reasons == [.vantagePoints])
+    bench.see(Self.view(.key(2), .key(1), .key(1), .silent))
+    #expect(bench.endpointKeys.isWorthStoring(over: stored, at: bench.now, rule: LedgerBench.rule))
+    var copied = LedgerBench(points: Self.points)
+    copied.endpointKeys = EndpointKeys(
+      keys: [KnownKey(pin: pin(1), firstSeen: 3, lastSeen: copied.now)],
+      authorities: stored.authorities)
+    copied.see(Self.view(.key(2), .silent, .silent, .silent), 4, unreachedBy: blocked)
+    #expect(copied.keys == [1])
+  }
+
   @Test("stand by what they saw also after a time in which nobody watched")
   func unwatched() {
     var bench = Self.settled()
