@@ -46,7 +46,11 @@ final class BodyFeed: Sendable {
 
   /// Gives the app's next chunk and waits until it was taken. False: nobody wants more.
   func put(_ chunk: Data) async -> Bool {
-    guard !chunk.isEmpty else { return true }
+    guard !chunk.isEmpty else {
+      // One that gives nothing else has the others go on, and ends.
+      await Task.yield()
+      return !state.withLock { $0.isClosed }
+    }
     await withCheckedContinuation { continuation in
       let (waits, wake) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
         guard !state.isClosed else { return (false, nil) }

@@ -136,4 +136,16 @@ struct OnceTests {
     }
     #expect((1...64).contains(await value))
   }
+
+  @Test("of empty chunks is asked for no more once nobody wants more")
+  func emptyForEver() async {
+    let ended = Locked(false)
+    let body = BodyFeed { feed in
+      while await feed.put(Data()) {}
+      ended.withLock { $0 = true }
+    }
+    #expect(body.next() == .later)
+    body.close()
+    while !ended.withLock({ $0 }) { await Task.yield() }
+  }
 }
