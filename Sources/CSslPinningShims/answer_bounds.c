@@ -27,20 +27,22 @@ bool pp_in_turn(void) { return is_in_turn; }
 
 uint64_t pp_turn(void) { return turn; }
 
+static int64_t received(CURL *easy, pp_info_function info) {
+  curl_off_t bytes = 0;
+  info(easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&bytes);
+  return bytes;
+}
+
 bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_function info) {
-  curl_off_t received = 0;
   bool swells = pp_swells(swelling, bytes);
   if (!is_in_turn) return false;
   decoded += bytes;
   if (!swells && decoded <= MOST_IN_A_TURN) return false;
-  info(easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);
-  return swells ? !pp_may_swell(swelling, received) : pp_is_swollen(swelling, received);
+  return swells ? !pp_may_swell(swelling, received(easy, info)) : pp_body_swells(swelling, easy, info);
 }
 
 bool pp_body_swells(const pp_swelling *swelling, CURL *easy, pp_info_function info) {
-  curl_off_t received = 0;
-  info(easy, CURLINFO_SIZE_DOWNLOAD_T, (char **)&received);
-  return pp_is_swollen(swelling, received);
+  return pp_is_swollen(swelling, received(easy, info));
 }
 
 static bool is(const char *word, size_t length, const char *name) {

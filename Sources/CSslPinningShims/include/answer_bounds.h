@@ -20,9 +20,9 @@ uint64_t pp_turn(void);
 
 typedef CURLcode (*pp_info_function)(CURL *easy, CURLINFO info, char **value);
 
-// Whether an answer ends with these decoded bytes, since it swells too much (swelling.h): of a turn in which 64 MiB were decoded those
-// that swell at all, since a connection of HTTP/2 may have a hundred of them, and none of the others. Never between turns, when a transfer goes
-// on that was paused: curl_easy_pause drops what it cannot write, HTTP/2 goes on behind the gap, and Foundation ends the process.
+// Whether an answer ends with these decoded bytes, since it swells too much (swelling.h). A connection of HTTP/2 may have a hundred: once
+// 64 MiB were decoded in a turn, each ends that swells (pp_body_swells). None ends between turns, when a transfer goes on that was
+// paused: curl_easy_pause drops what it cannot write, HTTP/2 goes on behind the gap, and Foundation ends the process.
 bool pp_body_ends(pp_swelling *swelling, size_t bytes, CURL *easy, pp_info_function info);
 
 // Whether it has swelled by more than text with much repetition does.

@@ -47,7 +47,7 @@ final class BodyFeed: Sendable {
   /// Gives the app's next chunk and waits until it was taken. False: nobody wants more.
   func put(_ chunk: Data) async -> Bool {
     guard !chunk.isEmpty else {
-      // One that gives nothing else has the others go on, and ends.
+      // A sequence that gives nothing else must not keep a thread for ever.
       await Task.yield()
       return !state.withLock { $0.isClosed }
     }

@@ -208,21 +208,28 @@ extension ReplicasDrill {
   /// All replicas run: one leads, all serve what it publishes.
   func begin() async throws {
     for number in everybody { try await stage.launch(number) }
-    let leader = try await settledLeader()
     try await until("every replica publishes every endpoint") {
       everybody.allSatisfy { stage.rotator.isPublished(by: $0) }
     }
-    let (start, probes) = (ContinuousClock.now, try stage.replicas.map(self.probes))
     stage.rotator.start(every: .seconds(1))
     let count = options.isQuick ? 3 : 15
-    try await until("\(count) changes are seen everywhere") {
-      delays(since: start).count >= count
+    var (leader, start, isSteady) = (0, ContinuousClock.now, false)
+    // On a machine that is busy, another one may begin to lead while this looks: then it looks again.
+    for _ in 0..<3 {
+      leader = try await settledLeader()
+      start = .now
+      let probes = try stage.replicas.map(self.probes)
+      try await until("\(count) changes are seen everywhere") {
+        delays(since: start).count >= count
+      }
+      let probers = try everybody.filter { try self.probes(of: stage.replicas[$0]) > probes[$0] }
+      let led = stage.logs.leaders.led(since: start)
+      isSteady = led == [leader]
+      guard isSteady else { continue }
+      if probers != [leader] { report.fault("\(probers) probe endpoints, and \(leader) leads") }
+      break
     }
-    let probers = try everybody.filter { try self.probes(of: stage.replicas[$0]) > probes[$0] }
-    let led = stage.logs.leaders.led(since: start)
-    if probers.isEmpty || !led.isSuperset(of: probers) {
-      report.fault("\(probers) probe endpoints, and \(led.sorted()) led")
-    }
+    if !isSteady { report.fault("no replica leads for as long as \(count) changes take") }
     let taken = delays(since: start).sorted()
     let median = taken[taken.count / 2]
     report.note(
@@ -253,7 +260,7 @@ extension ReplicasDrill {
   /// Checks that logs and metrics agree on the leader, once there is one.
   func checkMetrics() async throws {
     // On a machine that is busy, another one may begin to lead at any moment.
-    try await until("metrics and logs say that the same one leads") {
+    try await until("metrics and logs say that the same one leads", within: 10) {
       let leaders = try stage.replicas.filter { try metric("ssl_pinning_leader", of: $0) == 1 }
       return leaders.count == 1 && leaders.map(\.number) == stage.logs.leaders.leaders
     }

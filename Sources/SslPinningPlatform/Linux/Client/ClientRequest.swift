@@ -196,8 +196,8 @@
     /// A body that is longer than what goes out with the head.
     private static let longBody = Int(PP_LONG_BODY)
 
-    /// Whether it must not share a connection (`pp_exchange_avoid_http2`).
-    fileprivate var wantsOwnConnection: Bool {
+    /// Whether it is asked over HTTP/1.1 (`pp_exchange_avoid_http2`).
+    fileprivate var avoidsHTTP2: Bool {
       switch body {
       case .none: feed != nil
       case .bytes(let data): feed != nil || data.count > Self.longBody
@@ -227,7 +227,7 @@
       if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
         return false
       }
-      if request.wantsOwnConnection, pp_exchange_avoid_http2(raw) != CURLE_OK { return false }
+      if request.avoidsHTTP2, pp_exchange_avoid_http2(raw) != CURLE_OK { return false }
       // Time-outs are kept outside libcurl, over all hops of a request. Its own for connections, 300
       // seconds, is lifted only where ours does not come first: a timer less for each request.
       if request.timeout >= 300_000, pp_exchange_wait_long(raw) != CURLE_OK { return false }
