@@ -70,6 +70,40 @@ struct LeftDocumentTests {
     }
   }
 
+  @Test(
+    "an edit that takes a host out of what a person had it ask for is refused, and told after a restart"
+  )
+  func losesTerms() async throws {
+    let (apart, together) = (
+      "[{fqdn: n.test, file: a.json}, {fqdn: o.test, file: a.json}]",
+      "[{fqdn: o.test, file: a.json, domainName: n.test}, {fqdn: o.test, file: a.json}]"
+    )
+    let first = try ScriptedService(keys: apart, storage: Self.storage)
+    for host in ["n.test", "o.test"] { first.observer.show(.accepted(pin(1)), at: host) }
+    try await first.start()
+    for host in ["n.test", "o.test"] { await first.service.probe(host) }
+    let answer = try await AdministeredService(scripted: first).call(
+      "POST", "/documents/a.json/endpoints/n.test%3A443/terms",
+      #"{"ca": ["\#(pin(101).base64)"], "match": "any", "why": "cannot announce"}"#)
+    #expect(answer.status == 200)
+    await #expect(throws: RegistryServiceError.self) {
+      try await first.service.checkTerms(
+        RegistryServerTests.configuration("keys: \(together)\n"))
+    }
+    try await first.service.checkTerms(
+      RegistryServerTests.configuration("keys: \(apart)\n"))
+    await first.service.stop()
+    let next = try ScriptedService(keys: together, storage: Self.storage, sharing: first)
+    let trial = try await ConfigurationTrial(next.configuration, at: next.clock.now())
+    #expect(trial.warnings.contains { $0.hasPrefix("in a.json, n.test is asked for match all") })
+    try await next.start()
+    #expect(next.log.events("terms_differ").count == 1)
+    next.observer.show(.accepted(pin(1)), at: "o.test")
+    await next.service.probe("o.test")
+    let document = try JSONValue(parsing: try await next.get("/api/v1/a.json").body)
+    #expect(document.objectValue?["statement"]?.objectValue?["hosts"] == nil)
+  }
+
   @Test("does not come back by an edit that asks the hosts it still lists for another CA")
   func backWithTerms() async throws {
     let both =

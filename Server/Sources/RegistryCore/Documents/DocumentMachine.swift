@@ -164,10 +164,12 @@ extension DocumentMachine {
 
   private mutating func configure(_ settings: DocumentSettings) -> [DocumentEffect] {
     let before = watched.ids
+    let lost = state.termsLost(configuring: settings.endpoints)
     self.settings = settings
     followEndpoints()
     mustSign = true
     return before.subtracting(watched.ids).sorted().map { .log(.left($0)) }
+      + lost.map { .log(.termsLost($0)) }
   }
 
   private mutating func followEndpoints() {
@@ -251,23 +253,25 @@ extension DocumentMachine {
   /// Unites a newer record with what is known here. Its document is published if this server's key signed it and it has
   /// every denial that is known here: readers must not see a denial end that nobody ended.
   private mutating func takeOver(
-    _ read: DocumentRecord, _ told: [HistoryEntry]
+    _ read: DocumentRecord, _ entries: [HistoryEntry]
   ) -> [DocumentEffect] {
     let theirs = read.state
-    history.reconcile(with: told, theirs: theirs, base: record.state)
+    history.reconcile(with: entries, theirs: theirs, base: record.state)
     let united = state.uniting(theirs, base: record.state)
     record.advance(to: read)
     let isLacking = !united.hasDecisions(of: theirs)
+    let lost = united.termsLost(configuring: settings.endpoints)
     goOn(as: united, owing: isLacking ? .restoring : .nothing)
     mustSign = true
     let hasDenials = state.deniedPins.isSubset(of: theirs.deniedPins)
+    let told: [DocumentEffect] = lost.map { .log(.termsLost($0)) }
     guard let document = read.document, hasDenials || published == nil,
       published.map(document.isNewer) ?? true || published?.bytes == document.bytes
-    else { return [] }
+    else { return told }
     let content = settings.content(of: state)
-    guard document.members.map(content.isSaid) ?? false else { return publish(document) }
+    guard document.members.map(content.isSaid) ?? false else { return told + publish(document) }
     mustSign = read.hasNewKeySets
-    return publish(document, saying: content)
+    return told + publish(document, saying: content)
   }
 
   /// The store lost what it had acknowledged, or somebody restored a backup: what is known here is put on top of that.

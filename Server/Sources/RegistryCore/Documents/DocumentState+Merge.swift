@@ -168,12 +168,19 @@ extension DocumentState {
     + " changed, what apps ask for beside a key, keys allowed again, the ports of endpoints that they added"
 
   /// Has the hosts of a copy watched again that no configured endpoint speaks for, and none that the record knows did:
-  /// people had added them since. Of their endpoints it has the names alone. Where the configuration has one of that name,
-  /// the host's own stands in: it must stay listed.
+  /// people had added them since. Of their endpoints it has the names alone. Where the configuration has one of that name, or
+  /// another host of that name has other keys or terms, the host's own stands in: it must stay listed, and what was said
+  /// of one endpoint is not said of another.
   package mutating func watchHosts(of copy: SignedCopy, beside configured: [WatchedEndpoint]) {
     let known = Set((configured + watched + orphans).flatMap(\.patterns)).union(removed)
     let ids = Set(configured.map(\.id))
     let settings = DocumentEntry.settings(in: copy.bytes)
+    let entries = DocumentEntry.listed(in: copy.bytes)
+    let pins = Dictionary(grouping: entries, by: \.pattern).mapValues { Set($0.map(\.pin)) }
+    func isTheSame(_ one: HostPattern, _ other: HostPattern) -> Bool {
+      pins[one] == pins[other]
+        && settings[one].map { HostTerms($0) } == settings[other].map { HostTerms($0) }
+    }
     var asked: [String: HostTerms] = [:]
     defer {
       // What clients ask for is not forgotten with the record.
@@ -181,14 +188,18 @@ extension DocumentState {
         overrides[id, default: Override()].terms = terms
       }
     }
-    for entry in DocumentEntry.listed(in: copy.bytes) where !known.contains(entry.pattern) {
+    for entry in entries where !known.contains(entry.pattern) {
       let endpoints = [entry.fqdn, entry.pattern.base].map {
         WatchedEndpoint(fqdn: $0, patterns: [entry.pattern])
       }
-      guard let endpoint = endpoints.first(where: { !ids.contains($0.id) }) else { continue }
+      let endpoint = endpoints.first { endpoint in
+        let others = added.first { $0.id == endpoint.id }?.patterns ?? []
+        return !ids.contains(endpoint.id) && others.allSatisfy { isTheSame($0, entry.pattern) }
+      }
+      guard let endpoint else { continue }
       tombstones[endpoint.id] = nil
       if let terms = settings[entry.pattern].map({ HostTerms($0) }) {
-        asked[endpoint.id] = asked[endpoint.id]?.united(with: terms) ?? terms
+        asked[endpoint.id] = terms
       }
       if let index = added.firstIndex(where: { $0.id == endpoint.id }) {
         if !added[index].patterns.contains(entry.pattern) {

@@ -10,9 +10,12 @@ import SslPinningRules
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
 ///   one, lost one of several, was an orphan, or was listed by a wildcard that left and is named now.
-/// - With the keys come their CAs, a person's `approval: manual` and, if the configuration has none for the heir, or those that
-///   the person overruled, the terms that a person set: also to an endpoint that is new beside one that stays. Denied keys
-///   come, too: whoever takes the place of one of them has no first sight.
+/// - With the keys come their CAs, and a person's `approval: manual`. Denied keys come, too: whoever takes the place of one of
+///   them has no first sight.
+/// - The terms that a person set come, also to an endpoint that is new beside one that stays, if the configuration has none for
+///   the heir or those that the person overruled, and if they were set for each of its hosts. They are those of an endpoint: of
+///   one that speaks for another host as well, they would switch the pins off there (`match: any`). Such an edit is told, or
+///   refused (``DocumentState/termsLost(configuring:)``).
 /// - A wildcard over orphans takes nothing from them. It joins their list, as it would beside any endpoint in force, and
 ///   waits for a person if one of them did.
 /// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. If nobody spoke for
@@ -180,15 +183,12 @@ private struct Succession {
       for source in sources(of: pattern) where source.id != heir.id && (isNew || !source.isOrphan) {
         if overrides[source.id]?.approval == .manual { wait(heir, &state) }
       }
-      // Also of one that stays, since clients would ask for the stricter of the two.
-      let beside = isNew ? known[pattern] ?? [] : []
-      for source in sources(of: pattern) + beside where source.id != heir.id {
-        guard let terms = overrides[source.id]?.terms, overrides[heir.id]?.terms == nil,
-          heir.terms.isStandard || source.overruled.map(heir.terms.isSame(as:)) ?? false
-        else { continue }
-        let other = state.overrides[heir.id]?.terms
-        state.overrides[heir.id, default: .init()].terms = other?.united(with: terms) ?? terms
-      }
+    }
+    let said = heir.patterns.map { terms(of: $0, for: heir) }
+    if let terms = said.first.flatMap(\.self), overrides[heir.id]?.terms == nil,
+      said.allSatisfy({ $0?.isSame(as: terms) ?? false })
+    {
+      state.overrides[heir.id, default: .init()].terms = terms
     }
     // So does one that speaks for it by another pattern, if that is new or it has all of the keys.
     for (source, pattern) in waiting {
@@ -197,6 +197,18 @@ private struct Succession {
       let isNew = overrides[heir.id]?.approval == nil && others.contains { known[$0] == nil }
       if isNew || !source.isOrphan && hasKeys(heir, of: source) { wait(heir, &state) }
     }
+  }
+
+  /// What people had clients ask for at a host, if the configuration has no others for an heir of it.
+  private func terms(of pattern: HostPattern, for heir: WatchedEndpoint) -> HostTerms? {
+    let isNew = spokeFor[heir.id]?.contains(pattern) != true
+    // Also of one that stays, since clients would ask for the stricter of the two.
+    let said = (sources(of: pattern) + (isNew ? known[pattern] ?? [] : [])).compactMap { source in
+      source.id != heir.id
+        && (heir.terms.isStandard || source.overruled.map(heir.terms.isSame(as:)) ?? false)
+        ? overrides[source.id]?.terms : nil
+    }
+    return said.dropFirst().reduce(said.first) { $0?.united(with: $1) }
   }
 
   private func hasKeys(_ heir: WatchedEndpoint, of source: WatchedEndpoint) -> Bool {

@@ -128,6 +128,49 @@ extension DocumentState {
       }, uniquingKeysWith: { one, _ in one })
   }
 
+  /// The hosts of which clients would ask for something else once these endpoints are configured, because of what people said
+  /// and not of what the configuration says: a host leaves the endpoint that they set terms for, joins one, or gets one more
+  /// beside it. An edit must not do that unseen.
+  package func termsLost(configuring endpoints: [WatchedEndpoint]) -> [String] {
+    guard overrides.values.contains(where: { $0.terms != nil }) else { return [] }
+    var next = self
+    next.follow(next.endpoints(configured: endpoints))
+    let (before, after) = (
+      asked(of: watched), next.asked(of: next.endpoints(configured: endpoints))
+    )
+    return before.compactMap { pattern, old in
+      guard let new = after[pattern], old.isSaid || new.isSaid, !old.terms.isSame(as: new.terms),
+        // Whoever writes terms into the configuration means them.
+        new.isSaid || new.terms.isStandard
+      else { return nil }
+      return "\(pattern) is asked for \(new.terms) instead of \(old.terms)"
+    }.sorted()
+  }
+
+  /// What clients are asked for, by pattern, and whether a person said it.
+  private func asked(
+    of live: [WatchedEndpoint]
+  ) -> [HostPattern: (terms: HostTerms, isSaid: Bool)] {
+    var asked: [HostPattern: (terms: HostTerms, isSaid: Bool)] = [:]
+    // What was inherited meanwhile is not in what is remembered of an endpoint.
+    let live = live.map { endpoint in
+      var endpoint = endpoint
+      endpoint.terms = overrides[endpoint.id]?.terms ?? endpoint.terms
+      return endpoint
+    }
+    for endpoint in inForce(live) {
+      let isSaid = overrides[endpoint.id]?.terms != nil
+      for pattern in endpoint.patterns {
+        let known = asked[pattern]
+        asked[pattern] = (
+          known?.terms.united(with: endpoint.terms) ?? endpoint.terms,
+          isSaid || known?.isSaid ?? false
+        )
+      }
+    }
+    return asked
+  }
+
   /// Has clients ask for other terms.
   ///
   /// - Returns: nothing if they do already.

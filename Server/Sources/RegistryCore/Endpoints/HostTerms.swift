@@ -54,12 +54,12 @@ public struct HostTerms: Sendable, Hashable {
     (ca.pins, match) == (other.ca.pins, other.match)
   }
 
-  /// The stricter of two terms, with the CAs of both.
   /// Whether both say the same. The configuration writes it in other ways than a record does.
   func isSame(as other: HostTerms) -> Bool {
     asksTheSame(as: other) && enforcement == other.enforcement
   }
 
+  /// The stricter of two terms, with the CAs of both.
   func united(with other: HostTerms) -> HostTerms {
     HostTerms(
       ca: NamedIssuers(pins: ca.pins.union(other.ca.pins)),

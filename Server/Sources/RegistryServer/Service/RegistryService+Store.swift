@@ -215,6 +215,9 @@ extension RegistryService {
       if let pair = odds.keys.min(by: { $0.lexicographicallyPrecedes($1) }) {
         throw .terms(DifferingTerms.message((one: pair[0], other: pair[1]), new.file))
       }
+      if let lost = state.termsLost(configuring: new.endpoints).first {
+        throw .terms(DifferingTerms.lost(lost, new.file))
+      }
     }
   }
 
@@ -275,7 +278,13 @@ enum DifferingTerms {
       [HostTerms.conflict(among: inForce)].compactMap(\.self)
       + state.orphanConflicts(among: inForce)
     messages += pairs.map { message($0, document.file) }
+    messages += state.termsLost(configuring: document.endpoints).map { lost($0, document.file) }
     return messages
+  }
+
+  static func lost(_ change: String, _ file: String) -> String {
+    "in \(file), \(change), which an administrator set: this configuration has another endpoint speak for the host; hint:"
+      + " set what is meant by ssl-pinning admin terms before, or as ca, match and enforce of the endpoint"
   }
 
   static func message(_ pair: (one: String, other: String), _ file: String) -> String {

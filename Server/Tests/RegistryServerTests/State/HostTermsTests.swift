@@ -176,6 +176,49 @@ import Testing
     }
   }
 
+  @Test(
+    "come to no host that they were not set for: the edit is told, unless the configuration says what it means"
+  )
+  func spread() throws {
+    func endpoint(_ fqdn: String, _ hosts: String..., port: UInt16 = 443) throws -> WatchedEndpoint
+    {
+      var endpoint = try Self.endpoint(fqdn, hosts)
+      endpoint.port = port
+      return endpoint
+    }
+    let (n, o) = (try endpoint("n.test", "n.test"), try endpoint("o.test", "o.test"))
+    let any = Self.terms(.any, 100)
+    var meant = try endpoint("o.test", "o.test", "n.test")
+    meant.terms = Self.terms(.any, 100, 101)
+    for (asking, after, expected, isTold) in [
+      // The host joins another one, or one that nobody knew; the endpoint gets one more host while it moves.
+      (n, [try endpoint("o.test", "o.test", "n.test")], [.standard], true),
+      (n, [try endpoint("p.test", "n.test", "new.test"), o], [.standard, .standard], true),
+      (
+        n, [try endpoint("n.test", "n.test", "new.test", port: 444), o], [.standard, .standard],
+        true
+      ),
+      // Another endpoint speaks for it as well: clients would ask for a key and the CA.
+      (n, [n, try endpoint("o.test", "o.test", "n.test")], [any, .standard], true),
+      // It joins one for which others were set.
+      (o, [try endpoint("o.test", "o.test", "n.test")], [any], true),
+      // Whoever writes terms means them; alone, the host keeps its own.
+      (n, [meant], [meant.terms], false),
+      (n, [try endpoint("p.test", "n.test"), o], [any, .standard], false),
+      (n, [n, o, try endpoint("new.test", "new.test")], [any, .standard, .standard], false),
+      (n, [o], [.standard], false),
+    ] as [(WatchedEndpoint, [WatchedEndpoint], [HostTerms], Bool)] {
+      var state = Self.state(n, o)
+      _ = try state.setTerms(
+        any, of: asking.id, configured: [n, o], force: false, Self.request)
+      state.follow(state.endpoints(configured: [n, o]))
+      #expect(state.termsLost(configuring: after).isEmpty != isTold)
+      state.follow(state.endpoints(configured: after))
+      #expect(state.endpoints(configured: after).map(\.terms) == expected)
+      #expect(state.termsLost(configuring: after).isEmpty)
+    }
+  }
+
   @Test("are those of the others when an endpoint for their host is taken out and comes back")
   func comesBack() throws {
     let one = try Self.endpoint("a.test", ["a.test"])

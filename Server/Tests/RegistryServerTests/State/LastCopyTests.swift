@@ -44,9 +44,13 @@ import Testing
 
   private static func copy(
     _ listed: [UInt8: Int64], denied: [UInt8] = [], for host: String = "a.example",
-    by fqdn: String? = nil, asking settings: [HostSettings] = []
+    by fqdn: String? = nil, beside others: [String: UInt8] = [:],
+    asking settings: [HostSettings] = []
   ) -> PublishedDocument {
-    let keys = listed.sorted { $0.key < $1.key }.map { key, age in
+    let listed =
+      listed.sorted { $0.key < $1.key }.map { (host, $0, $1) }
+      + others.sorted { $0.key < $1.key }.map { ($0, $1, 30 * day) }
+    let keys = listed.map { host, key, age in
       JSONValue.object([
         "date": .string(RFC3339.text(signed - age)), "domainName": .string(host),
         "fqdn": .string(fqdn ?? host), "key": .string(pin(key).base64),
@@ -187,5 +191,28 @@ import Testing
       state.watchHosts(of: copy, beside: [])
       #expect(state.endpoints(configured: []).map(\.terms) == [person ?? asked])
     }
+  }
+
+  @Test("of hosts of one name that people added with other keys or terms do not mix")
+  func addedApart() throws {
+    let settings = HostSettings(try HostPattern("b.test"), ca: [pin(101)], match: .any)
+    let copy = Self.copy(
+      [1: 30 * Self.day], for: "a.test", by: "gate.test",
+      beside: ["b.test": 1, "c.test": 2, "d.test": 1], asking: [settings]
+    ).signedCopy
+    var state = DocumentState()
+    state.watchHosts(of: copy, beside: [])
+    let endpoints = state.endpoints(configured: [])
+    #expect(endpoints.map(\.id) == ["gate.test:443", "b.test:443", "c.test:443"])
+    #expect(
+      endpoints.map { $0.patterns.map(\.description) } == [
+        ["a.test", "d.test"], ["b.test"], ["c.test"],
+      ])
+    #expect(endpoints.map(\.terms.match) == [.all, .any, .all])
+    state = state.goingOn(from: copy, endpoints: endpoints)
+    #expect(
+      endpoints.map { state.keysByEndpoint[$0.id]?.keys.map(\.pin) } == [
+        [pin(1)], [pin(1)], [pin(2)],
+      ])
   }
 }
