@@ -24,7 +24,6 @@ struct pp_handle {
   bool is_heard;
   enum pp_head head;
   bool uploads;
-  int64_t upload_size; // 0 or less: it is not known
   bool hides;      // the last line was kept back
   bool asks_again; // libcurl sends the request again after this head
   size_t trailers; // bytes behind the body
@@ -46,7 +45,7 @@ struct pp_handle *pp_handle_of(CURL *easy);
 // Before libcurl gets the option.
 void pp_handle_set(CURL *easy, CURLoption option, void *value);
 
-// Whether it sends a body that is long, or of which nobody knows how long it is (pp_exchange_avoid_http2).
+// Whether it sends a body (pp_exchange_avoid_http2).
 bool pp_handle_avoids_http2(const struct pp_handle *handle);
 
 // Has a cancel during its name's look-up wait for nothing: it would keep all sessions of the process waiting, whoever's the handle

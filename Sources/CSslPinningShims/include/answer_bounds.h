@@ -15,9 +15,6 @@ bool pp_in_turn(void);
 // The number of the present one, or of the last.
 uint64_t pp_turn(void);
 
-// A request's body beyond this does not leave with its head.
-#define PP_LONG_BODY (16 * 1024)
-
 typedef CURLcode (*pp_info_function)(CURL *easy, CURLINFO info, char **value);
 
 // Whether an answer ends with these decoded bytes, since it swells too much (swelling.h). A connection of HTTP/2 may have a hundred: once

@@ -162,8 +162,8 @@ CURLcode pp_exchange_set_body(pp_exchange *exchange, const char *method, const v
 CURLcode pp_exchange_set_streamed_body(pp_exchange *exchange, const char *method, int64_t count);
 CURLcode pp_exchange_add_header(pp_exchange *exchange, const char *line);
 CURLcode pp_exchange_apply_headers(pp_exchange *exchange, bool own_encoding);
-// Over HTTP/2, libcurl 7.88 loses bytes of other answers of the connection when an upload is answered before its end. It also
-// decodes and keeps what comes for a transfer that is paused, 64 MiB at most, and has the others wait.
+// Over HTTP/2, libcurl 7.88 loses bytes of other answers of the connection when a request is answered before the end of its body,
+// which any body may be that flow control holds up. It also decodes and keeps what comes for a transfer that is paused, 64 MiB at most, and has the others wait.
 CURLcode pp_exchange_avoid_http2(pp_exchange *exchange);
 CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);

@@ -193,15 +193,11 @@
   }
 
   extension ClientRequest {
-    /// A body that is longer than what goes out with the head.
-    private static let longBody = Int(PP_LONG_BODY)
-
     /// Whether it is asked over HTTP/1.1 (`pp_exchange_avoid_http2`).
     fileprivate var avoidsHTTP2: Bool {
       switch body {
       case .none: feed != nil
-      case .bytes(let data): feed != nil || data.count > Self.longBody
-      case .feed: true
+      case .bytes, .feed: true
       }
     }
   }
