@@ -21,7 +21,7 @@ extension DocumentState {
   /// Watches one more endpoint, or again one that was taken out.
   ///
   /// - Throws: ``AdministrationError/termsDiffer(_:_:)`` if the configuration has one ask for something else than others
-  ///   do that speak of the same host. Where it says nothing of it, theirs are taken, unless they differ among themselves.
+  ///   do that speak of the same host. Where it says nothing of it, theirs are taken, unless its hosts have others, or none.
   package mutating func add(
     _ endpoint: WatchedEndpoint, configured: [WatchedEndpoint], _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
@@ -37,32 +37,29 @@ extension DocumentState {
     if endpoint.approval != nil { override?.approval = nil }
     var asking = endpoint
     asking.terms = override?.terms ?? endpoint.terms
-    if own == nil, asking.terms.isStandard, override?.terms == nil {
-      // What clients ask for still, though the endpoint that said so left.
-      let kept = orphans.filter {
-        !$0.terms.isStandard && endpoint.patterns.contains($0.patterns[0])
-      }.map(\.terms)
-      if let terms = kept.dropFirst().reduce(kept.first, { $0?.united(with: $1) }) {
-        asking.terms = terms
+    if asking.terms.isStandard, override?.terms == nil {
+      // What clients ask for by now, also though the endpoint that said so left. They are those of each of its hosts, or of
+      // none: another host would be asked for them, or opened by them.
+      let now = asked(of: others)
+      let terms = endpoint.patterns.map(now.terms(within:))
+      guard let said = terms.first.flatMap(\.self),
+        terms.allSatisfy({ $0?.isSame(as: said) ?? false })
+      else {
+        let other = (others + askingOrphans).first { other in
+          !other.terms.isStandard
+            && endpoint.patterns.contains { other.patterns.contains(where: $0.overlaps) }
+        }
+        throw .termsDiffer(other?.id ?? id, id)
+      }
+      if !said.isStandard {
+        asking.terms = said
         override = override ?? Override()
-        override?.terms = terms
+        override?.terms = said
       }
     }
     // Of an orphan whose pattern it takes over nothing is left to differ from.
     let beside = others + askingOrphans.filter { !endpoint.patterns.contains($0.patterns[0]) }
-    if let pair = HostTerms.conflict(among: others + [asking], with: id),
-      let other = others.first(where: { $0.id == pair.one || $0.id == pair.other })
-    {
-      // Else clients would ask for the stricter of both at once.
-      guard asking.terms.isStandard else { throw .termsDiffer(pair.one, pair.other) }
-      // A wildcard over hosts that differ: the CAs of one would count for all of them.
-      asking.terms = other.terms
-      if let pair = HostTerms.conflict(among: beside + [asking], with: id) {
-        throw .termsDiffer(pair.one, pair.other)
-      }
-      override = override ?? Override()
-      override?.terms = other.terms
-    } else if let pair = HostTerms.conflict(among: beside + [asking], with: id) {
+    if let pair = HostTerms.conflict(among: beside + [asking], with: id) {
       throw .termsDiffer(pair.one, pair.other)
     }
     tombstones[id] = nil

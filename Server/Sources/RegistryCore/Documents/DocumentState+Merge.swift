@@ -67,6 +67,9 @@ extension DocumentState {
   package func goingOn(
     from theirs: DocumentState, after newest: RecordAge, _ configured: [WatchedEndpoint]
   ) -> DocumentState {
+    var theirs = theirs
+    // Taken out by then, and added again since.
+    for endpoint in watched { theirs.tombstones[endpoint.id] = nil }
     var merged = merging(theirs, base: theirs)
     (merged.watched, merged.orphans) = (watched, orphans)
     // What people had said goes along with the hosts that left or moved since.
@@ -81,8 +84,9 @@ extension DocumentState {
         same.flatMap { followed.overrides[$0.id] }
         ?? (own ? overrides[endpoint.id]?.inherited : nil)
     }
-    let left = Set(orphans.map(\.patterns[0]))
-    merged.removed.removeAll(where: left.contains)
+    let left = Set((watched + orphans).flatMap(\.patterns))
+    merged.removed = (merged.removed + removed.filter { !merged.removed.contains($0) })
+      .filter { !left.contains($0) }
     // What left since has no record any more.
     let live = Set(merged.endpoints(configured: configured).map(\.id))
     for id in theirs.keysByEndpoint.keys where keysByEndpoint[id] == nil && !live.contains(id) {

@@ -10,7 +10,7 @@ import SslPinningRules
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
 ///   one, lost one of several, was an orphan, or was listed by a wildcard that left and is named now.
-/// - With the keys come their CAs, and a person's `approval: manual`. Denied keys come, too: whoever takes the place of one of
+/// - With the keys come their CAs, and a person's `approval: manual`, also to an endpoint that is new beside one that stays. Denied keys come, too: whoever takes the place of one of
 ///   them has no first sight.
 /// - The terms that a person set come, also to an endpoint that is new beside one that stays, if the configuration has none for
 ///   the heir or those that the person overruled, and if they were set for each of its hosts. They are those of an endpoint: of
@@ -74,7 +74,14 @@ extension DocumentState {
     else { return false }
     let before = (keysByEndpoint, overrides, orphans)
     Succession(of: self, live).settle(&self, spoken)
-    watched = live.map(\.remembered)
+    // With what was inherited just now.
+    watched = live.map { endpoint in
+      var endpoint = endpoint.remembered
+      if let said = overrides[endpoint.id]?.terms, endpoint.overruled == nil {
+        (endpoint.overruled, endpoint.terms) = (endpoint.terms, said)
+      }
+      return endpoint
+    }
     return before != (keysByEndpoint, overrides, orphans)
   }
 
@@ -180,7 +187,8 @@ private struct Succession {
   private func inheritWords(_ heir: WatchedEndpoint, _ state: inout DocumentState) {
     for pattern in heir.patterns {
       let isNew = spokeFor[heir.id]?.contains(pattern) != true
-      for source in sources(of: pattern) where source.id != heir.id && (isNew || !source.isOrphan) {
+      for source in sources(of: pattern) + (isNew ? known[pattern] ?? [] : [])
+      where source.id != heir.id && (isNew || !source.isOrphan) {
         if overrides[source.id]?.approval == .manual { wait(heir, &state) }
       }
     }

@@ -129,43 +129,43 @@ extension DocumentState {
   }
 
   /// The hosts of which clients would ask for something else once these endpoints are configured, because of what people said
-  /// and not of what the configuration says: a host leaves the endpoint that they set terms for, joins one, or gets one more
-  /// beside it. An edit must not do that unseen.
+  /// and not of what is written with them: a host leaves the endpoint that they set terms for, joins one, also as a new
+  /// one, or gets one more beside it, or is named below a wildcard. An edit must not do that unseen.
   package func termsLost(configuring endpoints: [WatchedEndpoint]) -> [String] {
     guard overrides.values.contains(where: { $0.terms != nil }) else { return [] }
     var next = self
     next.follow(next.endpoints(configured: endpoints))
-    let (before, after) = (
-      asked(of: watched), next.asked(of: next.endpoints(configured: endpoints))
-    )
-    return before.compactMap { pattern, old in
-      guard let new = after[pattern], old.isSaid || new.isSaid, !old.terms.isSame(as: new.terms),
-        // Whoever writes terms into the configuration means them.
-        new.isSaid || new.terms.isStandard
-      else { return nil }
-      return "\(pattern) is asked for \(new.terms) instead of \(old.terms)"
+    let written = Dictionary(
+      watched.map { ($0.id, $0.overruled ?? $0.terms) }, uniquingKeysWith: { one, _ in one })
+    let before = asked(of: watched, after: written)
+    let after = next.asked(of: next.endpoints(configured: endpoints), after: written)
+    return Set(before.keys).union(after.keys).compactMap { pattern in
+      guard let new = after.inEffect(for: pattern) else { return nil }
+      let old = before.inEffect(for: pattern)
+      // A new host is asked for what is written.
+      let expected = old?.terms ?? new.written
+      guard old?.isSaid ?? false || new.isSaid, !new.isMeant, !new.terms.isSame(as: expected) else {
+        return nil
+      }
+      return "\(pattern) is asked for \(new.terms) instead of \(expected)"
     }.sorted()
   }
 
-  /// What clients are asked for, by pattern, and whether a person said it.
-  private func asked(
-    of live: [WatchedEndpoint]
-  ) -> [HostPattern: (terms: HostTerms, isSaid: Bool)] {
-    var asked: [HostPattern: (terms: HostTerms, isSaid: Bool)] = [:]
-    // What was inherited meanwhile is not in what is remembered of an endpoint.
-    let live = live.map { endpoint in
-      var endpoint = endpoint
-      endpoint.terms = overrides[endpoint.id]?.terms ?? endpoint.terms
-      return endpoint
-    }
+  /// What clients are asked for, by pattern.
+  ///
+  /// - Parameter written: what was written before, by the endpoints' ids.
+  func asked(
+    of live: [WatchedEndpoint], after written: [String: HostTerms] = [:]
+  ) -> [HostPattern: AskedTerms] {
+    var asked: [HostPattern: AskedTerms] = [:]
     for endpoint in inForce(live) {
       let isSaid = overrides[endpoint.id]?.terms != nil
+      let known = written[endpoint.id]?.isSame(as: endpoint.terms) ?? endpoint.terms.isStandard
+      let own = AskedTerms(
+        terms: endpoint.terms, written: endpoint.overruled ?? endpoint.terms, isSaid: isSaid,
+        isMeant: !isSaid && !known)
       for pattern in endpoint.patterns {
-        let known = asked[pattern]
-        asked[pattern] = (
-          known?.terms.united(with: endpoint.terms) ?? endpoint.terms,
-          isSaid || known?.isSaid ?? false
-        )
+        asked[pattern] = asked[pattern]?.united(with: own) ?? own
       }
     }
     return asked
@@ -222,5 +222,39 @@ extension DocumentState {
   private func isVouched(for paths: [[SPKIPin]], by terms: HostTerms) -> Bool {
     let vouching = terms.vouching.subtracting(deniedPins)
     return paths.allSatisfy { !vouching.isDisjoint(with: $0) }
+  }
+}
+
+/// What clients are asked for at a host, and who says so.
+struct AskedTerms {
+  let terms: HostTerms
+  /// What the configuration says.
+  let written: HostTerms
+  /// A person said it.
+  let isSaid: Bool
+  /// The configuration says it anew, and nobody else anything.
+  let isMeant: Bool
+
+  func united(with other: AskedTerms) -> AskedTerms {
+    AskedTerms(
+      terms: terms.united(with: other.terms), written: written.united(with: other.written),
+      isSaid: isSaid || other.isSaid,
+      isMeant: (isMeant || other.isMeant) && !isSaid && !other.isSaid)
+  }
+}
+
+extension [HostPattern: AskedTerms] {
+  /// Those of a pattern or, of a wildcard that nobody spoke for, of all below it; `nil` if they differ.
+  func terms(within pattern: HostPattern) -> HostTerms? {
+    if let own = inEffect(for: pattern) { return own.terms }
+    let below = filter { pattern.overlaps($0.key) }.map(\.value.terms)
+    let first = below.first ?? .standard
+    return below.allSatisfy(first.isSame(as:)) ? first : nil
+  }
+
+  /// Those of all that speak for a pattern, also by wider ones.
+  func inEffect(for pattern: HostPattern) -> AskedTerms? {
+    let all = pattern.covering.compactMap { self[$0] }
+    return all.dropFirst().reduce(all.first) { $0?.united(with: $1) }
   }
 }

@@ -187,9 +187,12 @@ import Testing
       return endpoint
     }
     let (n, o) = (try endpoint("n.test", "n.test"), try endpoint("o.test", "o.test"))
+    let w = try endpoint("w.test", "*.w.test")
     let any = Self.terms(.any, 100)
     var meant = try endpoint("o.test", "o.test", "n.test")
     meant.terms = Self.terms(.any, 100, 101)
+    var wider = try endpoint("n.test", "n.test", "new.test")
+    wider.terms = any
     for (asking, after, expected, isTold) in [
       // The host joins another one, or one that nobody knew; the endpoint gets one more host while it moves.
       (n, [try endpoint("o.test", "o.test", "n.test")], [.standard], true),
@@ -206,17 +209,74 @@ import Testing
       (n, [meant], [meant.terms], false),
       (n, [try endpoint("p.test", "n.test"), o], [any, .standard], false),
       (n, [n, o, try endpoint("new.test", "new.test")], [any, .standard, .standard], false),
+      // The endpoint gets a host that nobody listed: unseen, or with the same terms in the configuration.
+      (n, [try endpoint("n.test", "n.test", "new.test"), o], [any, .standard], true),
+      (n, [wider, o], [any, .standard], false),
+      // A host below a wildcard joins one for which others were set; or the wildcard's were set, and it gets its own endpoint.
+      (
+        o, [try endpoint("n.test", "n.test"), try endpoint("o.test", "o.test", "a.w.test"), w],
+        [.standard, any, .standard], true
+      ),
+      (
+        w, [n, o, w, try endpoint("a.w.test", "a.w.test")], [.standard, .standard, any, .standard],
+        true
+      ),
       (n, [o], [.standard], false),
     ] as [(WatchedEndpoint, [WatchedEndpoint], [HostTerms], Bool)] {
-      var state = Self.state(n, o)
+      var state = Self.state(n, o, w)
       _ = try state.setTerms(
-        any, of: asking.id, configured: [n, o], force: false, Self.request)
-      state.follow(state.endpoints(configured: [n, o]))
+        any, of: asking.id, configured: [n, o, w], force: false, Self.request)
+      state.follow(state.endpoints(configured: [n, o, w]))
       #expect(state.termsLost(configuring: after).isEmpty != isTold)
       state.follow(state.endpoints(configured: after))
       #expect(state.endpoints(configured: after).map(\.terms) == expected)
       #expect(state.termsLost(configuring: after).isEmpty)
     }
+  }
+
+  @Test(
+    "are told as lost to terms that stood in the configuration before, and not to those of the edit"
+  )
+  func lostToOthers() throws {
+    let n = try Self.endpoint("n.test", ["n.test"])
+    var o = try Self.endpoint("o.test", ["o.test"])
+    o.terms = Self.terms(.any, 101)
+    var state = Self.state(n, o)
+    _ = try state.setTerms(
+      Self.terms(.all, 100), of: n.id, configured: [n, o], force: false, Self.request)
+    state.follow(state.endpoints(configured: [n, o]))
+    o.patterns += n.patterns
+    #expect(state.termsLost(configuring: [o]).count == 1)
+    o.terms = Self.terms(.any, 100, 101)
+    #expect(state.termsLost(configuring: [o]).isEmpty)
+  }
+
+  @Test(
+    "come by a person's addition only if they are those of each of its hosts",
+    arguments: [false, true])
+  func addedBeside(isOrphan: Bool) throws {
+    let (n, o) = (
+      try Self.endpoint("n.test", ["n.test"]), try Self.endpoint("o.test", ["o.test"])
+    )
+    let lb = try Self.endpoint("lb.test", ["n.test", "o.test"])
+    let asked = Self.terms(.all, 100)
+    var state = Self.state(n, o)
+    _ = try state.setTerms(asked, of: n.id, configured: [n, o], force: false, Self.request)
+    state.follow(state.endpoints(configured: [n, o]))
+    let left = isOrphan ? [n] : [n, o]
+    state.follow(state.endpoints(configured: left))
+    let before = state
+    #expect(throws: AdministrationError.termsDiffer(n.id, lb.id)) {
+      try state.add(lb, configured: left, Self.request)
+    }
+    #expect(throws: AdministrationError.termsDiffer(n.id, lb.id)) {
+      try state.add(
+        Self.endpoint("lb.test", ["n.test", "new.test"]), configured: left, Self.request)
+    }
+    #expect(state == before)
+    _ = try state.add(
+      Self.endpoint("lb.test", ["n.test"]), configured: left, Self.request)
+    #expect(state.endpoints(configured: left).last?.terms == asked)
   }
 
   @Test("are those of the others when an endpoint for their host is taken out and comes back")
@@ -294,7 +354,7 @@ import Testing
     let wide = try Self.endpoint("gate.x.test", ["*.x.test"])
     var state = Self.state(a, b)
     let before = state
-    #expect(throws: AdministrationError.termsDiffer(b.id, wide.id)) {
+    #expect(throws: AdministrationError.termsDiffer(a.id, wide.id)) {
       try state.add(wide, configured: [a, b], Self.request)
     }
     #expect(state == before)

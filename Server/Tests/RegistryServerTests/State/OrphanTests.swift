@@ -262,6 +262,23 @@ import Testing
   }
 
   @Test(
+    "stays where the store goes back behind its addition, and what was taken out since stays out")
+  func wentBackBehind() throws {
+    let added = endpoint(4, "b.test")
+    var older = listing(gate, other).machine.state
+    older.tombstones[added.id] = .init(at: 1, by: "ada", why: "")
+    var state = older
+    _ = try state.add(added, configured: [gate, other], request)
+    state.keysByEndpoint[added.id] = state.keysByEndpoint[other.id]
+    _ = try state.remove(gate.id, configured: [gate, other], request)
+    state.follow(state.endpoints(configured: [other]))
+    var next = state.goingOn(from: older, after: RecordAge(), [other])
+    next.follow(next.endpoints(configured: [other]))
+    #expect(next.orphans.map(\.patterns) == [added.patterns])
+    #expect(next.removed == gate.patterns)
+  }
+
+  @Test(
     "has what a person asks for instead of the configuration when its line is back, also with another port",
     arguments: [false, true])
   func overruled(isMoved: Bool) throws {
