@@ -340,10 +340,6 @@ CURLcode pp_exchange_apply_headers(pp_exchange *x, bool own_encoding) {
   return failed;
 }
 
-CURLcode pp_exchange_avoid_http2(pp_exchange *x) {
-  x->is_plain = false;
-  return curl_easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-}
 
 CURLcode pp_exchange_set_proxy(pp_exchange *x, const char *proxy) {
   CURLcode failed = watch(x, watch_proxy);
@@ -396,7 +392,7 @@ bool pp_exchange_leave_silent_connection(pp_exchange *x, bool others_were_heard)
   return !x->dials && x->head.count == 0 && !others_were_heard;
 }
 
-CURLcode pp_exchange_set_colour(pp_exchange *x, unsigned colour) {
+CURLcode pp_exchange_set_colour(pp_exchange *x, unsigned colour, bool avoids_http2) {
   // Of Windows alone: with OpenSSL they mean nothing, but for telling connections apart.
   static const long bits[] = {CURLSSLOPT_NO_REVOKE, CURLSSLOPT_REVOKE_BEST_EFFORT,
                               CURLSSLOPT_AUTO_CLIENT_CERT};
@@ -404,7 +400,9 @@ CURLcode pp_exchange_set_colour(pp_exchange *x, unsigned colour) {
   for (unsigned i = 0; i < sizeof bits / sizeof *bits; i++)
     if (colour >> i & 1) options |= bits[i];
   x->is_plain = false;
-  return curl_easy_setopt(x->easy, CURLOPT_SSL_OPTIONS, options);
+  CURLcode failed = curl_easy_setopt(x->easy, CURLOPT_SSL_OPTIONS, options | (avoids_http2 ? PP_APART : 0));
+  if (avoids_http2) failed |= curl_easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+  return failed;
 }
 
 CURLcode pp_exchange_dial_itself(pp_exchange *x) {

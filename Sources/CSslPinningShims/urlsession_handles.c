@@ -42,7 +42,7 @@ static struct pp_handle *listed(CURL *easy) {
 void pp_handle_set(CURL *easy, CURLoption option, void *value) {
   switch (option) {
     case CURLOPT_HEADERDATA: case CURLOPT_HEADERFUNCTION: case CURLOPT_WRITEDATA: case CURLOPT_WRITEFUNCTION:
-    case CURLOPT_UPLOAD: break;
+    case CURLOPT_UPLOAD: case CURLOPT_INFILESIZE_LARGE: break;
     default: return;
   }
   struct pp_handle *h = listed(easy);
@@ -52,12 +52,13 @@ void pp_handle_set(CURL *easy, CURLoption option, void *value) {
     case CURLOPT_HEADERFUNCTION: h->header_function = (curl_write_callback)value; break;
     case CURLOPT_WRITEDATA: h->writer = value; break;
     case CURLOPT_WRITEFUNCTION: h->write_function = (curl_write_callback)value; break;
-    default: h->uploads = value != NULL; break;
+    case CURLOPT_UPLOAD: h->uploads = value != NULL; break;
+    default: h->is_empty_upload = value == NULL; break;
   }
 }
 
-bool pp_handle_avoids_http2(const struct pp_handle *h) {
-  return h && h->uploads;
+bool pp_handle_has_body(const struct pp_handle *h) {
+  return h && h->uploads && !h->is_empty_upload;
 }
 
 CURL *pp_handle_without_waiting(CURL *easy) {

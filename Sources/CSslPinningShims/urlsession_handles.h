@@ -23,7 +23,7 @@ struct pp_handle {
   // Whether ours hears its lines instead.
   bool is_heard;
   enum pp_head head;
-  bool uploads;
+  bool uploads, is_empty_upload;
   bool hides;      // the last line was kept back
   bool asks_again; // libcurl sends the request again after this head
   size_t trailers; // bytes behind the body
@@ -45,8 +45,8 @@ struct pp_handle *pp_handle_of(CURL *easy);
 // Before libcurl gets the option.
 void pp_handle_set(CURL *easy, CURLoption option, void *value);
 
-// Whether it sends a body (pp_exchange_avoid_http2).
-bool pp_handle_avoids_http2(const struct pp_handle *handle);
+// Whether it sends a body. A POST without one is an empty upload to Foundation.
+bool pp_handle_has_body(const struct pp_handle *handle);
 
 // Has a cancel during its name's look-up wait for nothing: it would keep all sessions of the process waiting, whoever's the handle
 // is. An older libcurl does without. Returns the handle.

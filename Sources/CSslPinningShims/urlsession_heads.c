@@ -95,7 +95,8 @@ static bool is_beyond_ascii(const char *line, size_t length) {
 
 // What is kept from Foundation: what is no field, with the lines that it goes on in, and such a line (section 5.2) that Foundation
 // would take for a field of its own; a challenge beyond the first origin; a cookie beyond ASCII, which RFC 6265 section 4.1.1 bars and
-// which ends the process, since Foundation counts bytes and steps in characters; and more of such text than it reads in no time.
+// which ends the process, since Foundation counts bytes and steps in characters; more of such text than it reads in no time; and
+// where a request's body is wanted, which Foundation leaves behind (RFC 9110 sections 15.4.8 and 15.4.9): the app has that answer.
 static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long status) {
   if (is_beyond_ascii(line, length)) {
     h->odd_bytes += length;
@@ -103,7 +104,8 @@ static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long
   }
   if (is_blank(line[0])) return h->hides || memchr(line, ':', length);
   return !is_field(line, length) ||
-         (h->has_crossed && status == 401 && names(line, length, "WWW-Authenticate"));
+         (h->has_crossed && status == 401 && names(line, length, "WWW-Authenticate")) ||
+         (pp_handle_has_body(h) && (status == 307 || status == 308) && names(line, length, "Location"));
 }
 
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
@@ -122,11 +124,11 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   h->in_head = !is_end;
   if (is_status && length > MOST_STATUS) return 0;
   if (is_status) h->codings = 0, h->redirects = false, h->redirected = 0;
-  h->redirects |= status / 100 == 3 && names(line, length, "Location");
   h->codings += pp_codings(line, length);
   h->cookies += cookies_in(h, line, length);
   if (h->cookies > MOST_COOKIES || h->codings > 1 || is_no_length(line, length)) return 0;
   h->hides = !is_status && !is_end && is_hidden(h, line, length, status);
+  h->redirects |= !h->hides && status / 100 == 3 && names(line, length, "Location");
   return h->hides ? length : h->header_function(line, size, count, h->listener);
 }
 

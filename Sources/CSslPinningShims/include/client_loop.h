@@ -162,9 +162,6 @@ CURLcode pp_exchange_set_body(pp_exchange *exchange, const char *method, const v
 CURLcode pp_exchange_set_streamed_body(pp_exchange *exchange, const char *method, int64_t count);
 CURLcode pp_exchange_add_header(pp_exchange *exchange, const char *line);
 CURLcode pp_exchange_apply_headers(pp_exchange *exchange, bool own_encoding);
-// Over HTTP/2, libcurl 7.88 loses bytes of other answers of the connection when a request is answered before the end of its body,
-// which any body may be that flow control holds up. It also decodes and keeps what comes for a transfer that is paused, 64 MiB at most, and has the others wait.
-CURLcode pp_exchange_avoid_http2(pp_exchange *exchange);
 CURLcode pp_exchange_set_proxy(pp_exchange *exchange, const char *proxy);
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *exchange);
 // Its connection is kept for nobody after this.
@@ -173,8 +170,8 @@ CURLcode pp_exchange_leave_connection(pp_exchange *exchange);
 // That is kept for nobody then. `others_were_heard`: answers came over other kept ones.
 bool pp_exchange_leave_silent_connection(pp_exchange *exchange, bool others_were_heard);
 // Has the exchange use connections of this colour only, and open them so: 0 to PP_COLOURS - 1. That is how
-// others are kept off a connection that libcurl still thinks well of.
-CURLcode pp_exchange_set_colour(pp_exchange *exchange, unsigned colour);
+// others are kept off a connection that libcurl still thinks well of. One that avoids HTTP/2 has connections of HTTP/1.1 apart.
+CURLcode pp_exchange_set_colour(pp_exchange *exchange, unsigned colour, bool avoids_http2);
 // Has the exchange wait for no connection that somebody else opens. libcurl does not look at the colour of
 // one that is being made.
 CURLcode pp_exchange_dial_itself(pp_exchange *exchange);

@@ -113,6 +113,33 @@ struct FastNginxTests {
     try await nginx.stop()
   }
 
+  /// libcurl takes one of HTTP/1.1 that is in use for one that many can share once the host has one of HTTP/2.
+  @Test("go over no connection of one with a body that is under way")
+  func apart() async throws {
+    let upstream = try LocalHTTPServer { request in
+      request.method == "POST"
+        ? HTTPResponse(body: Array("x".utf8), delivery: .endless(pauseMilliseconds: 20))
+        : .text("got")
+    }
+    let nginx = try await nginx(
+      http2: true,
+      directives:
+        "location / { proxy_buffering off; proxy_pass http://127.0.0.1:\(upstream.port); }")
+    let url = try site.url(port: nginx.port)
+    let post = URLRequest(url, method: "POST", body: Data([1]), timeout: 60)
+    let upload = Task { [site] in await site.transport.end(of: post) }
+    #expect(await eventually { upstream.requests.count == 1 })
+    for _ in 0..<4 {
+      #expect(await site.transport.end(of: URLRequest(url, timeout: 20)) == .served(200, "got"))
+    }
+    upload.cancel()
+    let accesses = try await nginx.accesses(waitingFor: 5)
+    #expect(
+      accesses.filter { $0.method == "GET" }.map(\.version)
+        == Array(repeating: "HTTP/2.0", count: 4))
+    try await nginx.stop()
+  }
+
   @Test("get compressed answers in clear, and compressed ones where the app asked for such")
   func gzip() async throws {
     let text = String(repeating: "compress me ", count: 1000)

@@ -151,4 +151,65 @@ struct NginxTests {
     #expect(attacker.counts.applicationBytesReceived == 0)
     try await nginx.stop()
   }
+
+  /// Foundation sends such a body again as an empty one, or waits for ever; an ordinary session has that answered with 200.
+  @Test(
+    "sends no body twice over a kept connection that died: the task fails",
+    arguments: [false, true])
+  func diedUnderBody(isStream: Bool) async throws {
+    let upstream = try LocalHTTPServer { .text("\($0.method) \($0.body.count)") }
+    // Other requests of a connection than its first have it ended.
+    let nginx = try await nginx(
+      http2: true,
+      directives: """
+        client_max_body_size 10m;
+        location / {
+          if ($connection_requests != 1) { return 444; }
+          proxy_pass http://127.0.0.1:\(upstream.port);
+        }
+        """)
+    let session = site.session()
+    var post = URLRequest(url: try site.url(port: nginx.port), timeoutInterval: 20)
+    post.httpMethod = "POST"
+    func send() async throws -> String {
+      let body = Data(repeating: 65, count: 300_000)
+      if isStream { post.httpBodyStream = InputStream(data: body) } else { post.httpBody = body }
+      return String(decoding: try await session.data(for: post).0, as: UTF8.self)
+    }
+    #expect(try await send() == "POST 300000")
+    await #expect(throws: URLError.self) { try await send() }
+    #expect(upstream.requests.map(\.body.count) == [300_000])
+    try await nginx.stop()
+  }
+
+  /// libcurl takes one of HTTP/1.1 that is in use for one that many can share once the host has one of HTTP/2.
+  @Test("asks for nothing over the connection of a request with a body that is under way")
+  func apart() async throws {
+    let upstream = try LocalHTTPServer { request in
+      request.method == "POST"
+        ? HTTPResponse(body: Array("x".utf8), delivery: .endless(pauseMilliseconds: 20))
+        : .text("got")
+    }
+    let nginx = try await nginx(
+      http2: true,
+      directives:
+        "location / { proxy_buffering off; proxy_pass http://127.0.0.1:\(upstream.port); }")
+    let session = site.session()
+    let url = try site.url(port: nginx.port)
+    var post = URLRequest(url: url)
+    post.httpMethod = "POST"
+    post.httpBody = Data([65])
+    let upload = session.dataTask(with: post)
+    upload.resume()
+    #expect(await eventually { upstream.requests.count == 1 })
+    for _ in 0..<4 {
+      #expect(try await text(session, url) == "got")
+    }
+    upload.cancel()
+    let accesses = try await nginx.accesses(waitingFor: 5)
+    #expect(
+      accesses.filter { $0.method == "GET" }.map(\.version)
+        == Array(repeating: "HTTP/2.0", count: 4))
+    try await nginx.stop()
+  }
 }

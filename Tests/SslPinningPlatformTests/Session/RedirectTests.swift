@@ -83,4 +83,23 @@ struct RedirectTests {
     let site = try site(to: target)
     await #expect(throws: (any Error).self) { try await site.session().data(from: site.url()) }
   }
+
+  /// An ordinary session sends the next request with an empty body.
+  @Test("that would need the request's body again are the app's answer", arguments: [307, 308])
+  func withBody(status: Int) async throws {
+    let site = try PinnedSite {
+      $0.path == "/"
+        ? .redirect(to: "/next", status: status) : .text("\($0.method) \($0.body.count)")
+    }
+    var post = URLRequest(url: try site.url())
+    post.httpMethod = "POST"
+    post.httpBody = Data("body".utf8)
+    let (_, response) = try await site.session().data(for: post)
+    #expect((response as? HTTPURLResponse)?.statusCode == status)
+    #expect(site.server.requests.map(\.path) == ["/"])
+    // Without one it is followed.
+    post.httpBody = nil
+    let (body, _) = try await site.session().data(for: post)
+    #expect(String(decoding: body, as: UTF8.self) == "POST 0")
+  }
 }

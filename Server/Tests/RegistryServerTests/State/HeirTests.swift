@@ -6,6 +6,20 @@ import Testing
 @Suite("A host that changes its endpoint") struct HeirTests: HeirScene {
   let bench = MachineBench()
 
+  @Test("that is new beside one whose keys a person decides about waits for a person, too")
+  func beside() throws {
+    let (one, more) = (endpoint(1, "a.test"), endpoint(4, "a.test"))
+    let server = start([one], at: Self.begin)
+    show(1, under: 101, at: one, server, Self.begin)
+    var state = server.machine.state
+    _ = state.change(
+      one.id, interval: nil, approval: .manual, isPaused: nil,
+      .init(who: "ada", at: Self.begin, why: ""))
+    state.follow(state.endpoints(configured: [one, more, endpoint(5, "b.test")]))
+    #expect(state.endpoints(configured: [one, more]).map(\.approval) == [.manual, .manual])
+    #expect(state.overrides.count == 2)
+  }
+
   @Test(
     "changes places with another: both keep their keys, and their CAs", arguments: [false, true])
   func swaps(isRestart: Bool) throws {

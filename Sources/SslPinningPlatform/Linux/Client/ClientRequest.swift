@@ -193,7 +193,7 @@
   }
 
   extension ClientRequest {
-    /// Whether it is asked over HTTP/1.1 (`pp_exchange_avoid_http2`).
+    /// Whether it is asked over HTTP/1.1, on connections apart (`PP_APART`).
     fileprivate var avoidsHTTP2: Bool {
       switch body {
       case .none: feed != nil
@@ -217,13 +217,15 @@
         guard pp_exchange_set_url(raw, request.target.parsed) == CURLE_OK else { return false }
         target = request.target
       }
-      if colour != 0, pp_exchange_set_colour(raw, colour) != CURLE_OK { return false }
+      let isApart = request.avoidsHTTP2
+      if colour != 0 || isApart, pp_exchange_set_colour(raw, colour, isApart) != CURLE_OK {
+        return false
+      }
       if request.dialsItself, pp_exchange_dial_itself(raw) != CURLE_OK { return false }
       if let proxy = settings.proxy, pp_exchange_set_proxy(raw, proxy) != CURLE_OK { return false }
       if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
         return false
       }
-      if request.avoidsHTTP2, pp_exchange_avoid_http2(raw) != CURLE_OK { return false }
       // Time-outs are kept outside libcurl, over all hops of a request. Its own for connections, 300
       // seconds, is lifted only where ours does not come first: a timer less for each request.
       if request.timeout >= 300_000, pp_exchange_wait_long(raw) != CURLE_OK { return false }
