@@ -4,7 +4,7 @@ import SslPinningRules
 public struct CandidateKey: Sendable, Hashable {
   /// Why a key that was seen often enough is not published automatically.
   public enum HoldReason: String, Sendable, Hashable, CaseIterable, Comparable {
-    /// A quorum of vantage points sees other keys, or this server does and no quorum sees this one.
+    /// As many as the quorum see other keys, this server among them, or this server does and no quorum sees this one.
     case vantagePoints = "vantage-points"
     /// Its CA is neither known at this endpoint nor named, and no quorum vouches for it.
     case newIssuer = "new-issuer"
@@ -292,8 +292,8 @@ public struct DecisionContext: Sendable {
       .intersection(vantages)
   }
 
-  /// Whether a key must wait because others are shown: a quorum of vantage points gets only other keys, or
-  /// this server does and no quorum sees the key. Silence does not count, so a vantage point that is down or
+  /// Whether a key must wait because others are shown: as many as the quorum get only other keys, where this server is one
+  /// voice, or this server does and no quorum of vantage points sees the key. Silence does not count, so a vantage point that is down or
   /// cut off from this server holds no key.
   ///
   /// - Parameters:

@@ -138,7 +138,7 @@ extension CandidateKey.HoldReason {
   public var explanation: String {
     switch self {
     case .vantagePoints:
-      "a quorum of vantage points answers and sees other keys, or this server does and no quorum sees the key"
+      "as many as the quorum answer and see other keys, this server among them, or this server does and no quorum of vantage points sees the key"
     case .newIssuer:
       "its CA is neither known here nor named in issuers, and no quorum of vantage points vouches for it"
     case .massChange:

@@ -1,4 +1,5 @@
 import RegistryCore
+import SslPinningPlatform
 import TLSTools
 
 /// Which questions for a kind of key vantage points had answered by an endpoint, and when.
@@ -50,5 +51,27 @@ struct AnsweredKinds {
       }
     }
     return withheld
+  }
+}
+
+/// What is remembered of all endpoints. A configuration that is read again goes on with it if it has the same points: otherwise
+/// whoever waits for that had a point's word end with it.
+package final class AnsweredQuestions: Sendable {
+  package init() {}
+
+  private let memory = Locked((points: [String](), kinds: [String: AnsweredKinds]()))
+
+  /// Enters what a probe found, as ``AnsweredKinds/note(_:at:every:)``.
+  ///
+  /// - Parameter points: their names, by the routes.
+  /// - Returns: the names of those that got no answer.
+  func note(
+    _ findings: [ProbeFinding], of endpoint: WatchedEndpoint, by points: [String], at now: Int64
+  ) -> [String: Set<String>] {
+    memory.withLock { memory in
+      if memory.points != points { memory = (points, [:]) }
+      return memory.kinds[endpoint.id, default: AnsweredKinds()].note(
+        findings, at: now, every: endpoint.interval)
+    }.mapValues { Set($0.map { points[$0] }) }
   }
 }

@@ -51,8 +51,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let keyTypes: [CertificateKeyKind]
   /// Where an endpoint has proved a key of a kind that it was asked for.
   private let kindsProved = Locked<[String: Set<AskedPlace>]>([:])
-  /// Which questions for kinds of key points answered, by endpoint.
-  private let answered = Locked<[String: AnsweredKinds]>([:])
+  /// Which questions for kinds of key points answered.
+  private let answered: AnsweredQuestions
 
   /// An observer with the anchors, the vantage points and the time-out of a configuration.
   ///
@@ -62,14 +62,16 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   public init(
     _ tls: TLSConfiguration, judgingAt times: @escaping @Sendable () -> [Int64] = { [] }
   ) throws(AnchorsError) {
-    try self.init(tls, resolver: NameResolver(), judgingAt: times)
+    try self.init(tls, resolver: NameResolver(), answered: AnsweredQuestions(), judgingAt: times)
   }
 
-  /// As above, with a resolver of one's own.
+  /// As above, with a resolver of one's own, and with what one before it remembered.
   package init(
-    _ tls: TLSConfiguration, resolver: NameResolver,
+    _ tls: TLSConfiguration, resolver: NameResolver = NameResolver(),
+    answered: AnsweredQuestions = AnsweredQuestions(),
     judgingAt times: @escaping @Sendable () -> [Int64] = { [] }
   ) throws(AnchorsError) {
+    self.answered = answered
     judgingTimes = times
     self.resolver = resolver
     anchors = try TrustAnchorCache(file: tls.anchors)
@@ -150,10 +152,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     // Whoever stands before this server may keep it busy: it was too late for their answers.
     result.delayed = Set(
       surveyed.filter { $0.route != 0 && $0.wasHeldUp }.map { vantages[$0.route] })
-    result.withheld = answered.withLock {
-      $0[endpoint.id, default: AnsweredKinds()].note(
-        surveyed, at: begun, every: endpoint.interval)
-    }.mapValues { Set($0.map { vantages[$0] }) }
+    result.withheld = answered.note(surveyed, of: endpoint, by: vantages, at: begun)
     result.unreached = Set(
       surveyed.filter { $0.route != 0 && $0.wasUnreached }.map { vantages[$0.route] })
     return result

@@ -33,6 +33,7 @@ public final class RegistryService: Sendable {
   private let receivers: [any NotificationReceiver]
   /// What was passed in instead of probing over TLS.
   private let observer: (any EndpointProber)?
+  private let answered = AnsweredQuestions()
   private let tokenKey: Locked<AdminTokenKey>
   private let running = Locked<Running?>(nil)
   private let files = Locked<StaticFiles?>(nil)
@@ -96,7 +97,8 @@ public final class RegistryService: Sendable {
     self.proposals = proposals
     duty = Replication(
       MonitoringPlan(
-        coordinators, try Self.observing(observer, configuration.tls, clock), configuration),
+        coordinators, try Self.observing(observer, configuration.tls, clock, answered),
+        configuration),
       store: store, clock: clock, health: health, log: log, metrics: metrics,
       believesStore: {
         if inForce.withLock(\.administration.needsSecondPerson) {
@@ -438,7 +440,7 @@ public final class RegistryService: Sendable {
     do throws(HTTPServerError) { identity = try new.server.listenerIdentity() } catch {
       throw .listening(error)
     }
-    let observer = try Self.observing(observer, new.tls, clock)
+    let observer = try Self.observing(observer, new.tls, clock, answered)
     let tokenKey = try AdminTokenKey(new, signer: signer, log: log)
     var coordinators: [DocumentCoordinator] = []
     for document in new.documents {
@@ -486,15 +488,5 @@ public final class RegistryService: Sendable {
     }
     files.withLock { $0 = copies }
     documents.copy(to: copies)
-  }
-
-  private static func observing(
-    _ given: (any EndpointProber)?, _ tls: TLSConfiguration, _ clock: SteadyClock
-  ) throws(RegistryServiceError) -> any EndpointProber {
-    if let given { return MeasuredProber(base: given) }
-    do throws(AnchorsError) {
-      return MeasuredProber(
-        base: try TLSEndpointProber(tls, judgingAt: { clock.standing.times }))
-    } catch { throw .anchors(error) }
   }
 }

@@ -335,3 +335,17 @@ struct DocumentUpkeep: Sendable {
     }
   }
 }
+
+extension RegistryService {
+  /// What probes, with the answers that are remembered over a new configuration.
+  static func observing(
+    _ given: (any EndpointProber)?, _ tls: TLSConfiguration, _ clock: SteadyClock,
+    _ answered: AnsweredQuestions
+  ) throws(RegistryServiceError) -> any EndpointProber {
+    if let given { return MeasuredProber(base: given) }
+    do throws(AnchorsError) {
+      return MeasuredProber(
+        base: try TLSEndpointProber(tls, answered: answered, judgingAt: { clock.standing.times }))
+    } catch { throw .anchors(error) }
+  }
+}

@@ -67,4 +67,20 @@ import Testing
     var here = AnsweredKinds()
     #expect(here.note([Self.finding(nil, route: 0), own], at: 1).isEmpty)
   }
+
+  @Test("is remembered over a new configuration, unless that has other points")
+  func remembered() {
+    let questions = AnsweredQuestions()
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
+    let (first, late) = (Self.finding(nil), Self.finding(.rsa, .timeout(.handshake)))
+    func withheld(_ points: [String], _ findings: [ProbeFinding], at now: Int64) -> [String: Set<
+      String
+    >] {
+      questions.note(findings, of: endpoint, by: points, at: now)
+    }
+    #expect(withheld(["direct", "fra"], [first, Self.finding(.rsa)], at: 1).isEmpty)
+    #expect(withheld(["direct", "fra"], [first, late], at: 9 * Self.hour) == ["rsa": ["fra"]])
+    #expect(withheld(["direct", "osl"], [first, late], at: 9 * Self.hour) == ["rsa": ["osl"]])
+    #expect(withheld(["direct", "osl"], [first, late], at: 11 * Self.hour).isEmpty)
+  }
 }
