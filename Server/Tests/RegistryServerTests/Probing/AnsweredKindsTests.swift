@@ -1,4 +1,5 @@
 import RegistryCore
+import SslPinningRules
 import TLSTools
 import Testing
 
