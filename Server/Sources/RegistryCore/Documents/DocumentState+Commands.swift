@@ -41,10 +41,8 @@ extension DocumentState {
       // What clients ask for by now, also though the endpoint that said so left. They are those of each of its hosts, or of
       // none: another host would be asked for them, or opened by them.
       let now = asked(of: others)
-      let terms = endpoint.patterns.map(now.terms(within:))
-      guard let said = terms.first.flatMap(\.self),
-        terms.allSatisfy({ $0?.isSame(as: said) ?? false })
-      else {
+      let terms = endpoint.patterns.map { now.inEffect(for: $0)?.terms ?? .standard }
+      guard let said = terms.first, terms.allSatisfy(said.isSame(as:)) else {
         let other = (others + askingOrphans).first { other in
           !other.terms.isStandard
             && endpoint.patterns.contains { other.patterns.contains(where: $0.overlaps) }

@@ -87,13 +87,30 @@ extension DocumentState {
     let left = Set((watched + orphans).flatMap(\.patterns))
     merged.removed = (merged.removed + removed.filter { !merged.removed.contains($0) })
       .filter { !left.contains($0) }
+    let live = merged.endpoints(configured: configured)
+    let ids = Set(live.map(\.id))
+    merged.watched = watched.map { ids.contains($0.id) ? $0 : merged.agreed($0, with: live) }
+    merged.orphans = orphans.map { merged.agreed($0, with: live) }
     // What left since has no record any more.
-    let live = Set(merged.endpoints(configured: configured).map(\.id))
-    for id in theirs.keysByEndpoint.keys where keysByEndpoint[id] == nil && !live.contains(id) {
+    for id in theirs.keysByEndpoint.keys where keysByEndpoint[id] == nil && !ids.contains(id) {
       merged.keysByEndpoint[id] = nil
     }
     merged.returns = newest.nextReturns
     return merged
+  }
+
+  /// A host that nobody speaks for, without its terms if endpoints in force ask for others: those of it may be what a person had
+  /// said of them, which is lost, and apps would refuse the host by both.
+  private mutating func agreed(
+    _ left: WatchedEndpoint, with live: [WatchedEndpoint]
+  ) -> WatchedEndpoint {
+    guard !left.terms.isStandard, HostTerms.conflict(among: live + [left], with: left.id) != nil
+    else { return left }
+    var left = left
+    (left.terms, left.overruled) = (.standard, nil)
+    overrides[left.id]?.terms = nil
+    if overrides[left.id]?.isEmpty == true { overrides[left.id] = nil }
+    return left
   }
 
   /// Whether both deny and allow the same, by decisions of the same time.

@@ -10,7 +10,7 @@ import SslPinningRules
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
 ///   one, lost one of several, was an orphan, or was listed by a wildcard that left and is named now.
-/// - With the keys come their CAs, and a person's `approval: manual`, also to an endpoint that is new beside one that stays. Denied keys come, too: whoever takes the place of one of
+/// - With the keys come their CAs, and a person's `approval: manual`, also to an endpoint that is new beside one that stays, or below its wildcard. Denied keys come, too: whoever takes the place of one of
 ///   them has no first sight.
 /// - The terms that a person set come, also to an endpoint that is new beside one that stays, if the configuration has none for
 ///   the heir or those that the person overruled, and if they were set for each of its hosts. They are those of an endpoint: of
@@ -180,6 +180,14 @@ private struct Succession {
     guard !lost.isEmpty || own.keys.isEmpty && current.isEmpty else { return [] }
     state.keysByEndpoint[heir.id] = (state.keysByEndpoint[heir.id] ?? EndpointKeys()).merging(
       EndpointKeys(keys: lost, authorities: own.authorities), base: EndpointKeys())
+    // The alert of an endpoint that left is over, and what it told of is not.
+    for key in lost where key.isUnannounced {
+      let event = KeyEvent.published(key.pin, isFirst: false)
+      state.raise(
+        ServerAlert(
+          kind: .unannouncedKey, endpoint: heir.id, pin: key.pin, message: "\(event)",
+          since: key.firstSeen))
+    }
     return Set(lost.map(\.pin))
   }
 
@@ -187,7 +195,8 @@ private struct Succession {
   private func inheritWords(_ heir: WatchedEndpoint, _ state: inout DocumentState) {
     for pattern in heir.patterns {
       let isNew = spokeFor[heir.id]?.contains(pattern) != true
-      for source in sources(of: pattern) + (isNew ? known[pattern] ?? [] : [])
+      for source in sources(of: pattern)
+        + (isNew ? pattern.covering.flatMap { known[$0] ?? [] } : [])
       where source.id != heir.id && (isNew || !source.isOrphan) {
         if overrides[source.id]?.approval == .manual { wait(heir, &state) }
       }

@@ -135,8 +135,12 @@ extension DocumentState {
     guard overrides.values.contains(where: { $0.terms != nil }) else { return [] }
     var next = self
     next.follow(next.endpoints(configured: endpoints))
-    let written = Dictionary(
-      watched.map { ($0.id, $0.overruled ?? $0.terms) }, uniquingKeysWith: { one, _ in one })
+    var written: [String: [HostTerms]] = [:]
+    for endpoint in watched {
+      for name in [endpoint.id] + endpoint.patterns.map(\.description) {
+        written[name, default: []].append(endpoint.overruled ?? endpoint.terms)
+      }
+    }
     let before = asked(of: watched, after: written)
     let after = next.asked(of: next.endpoints(configured: endpoints), after: written)
     return Set(before.keys).union(after.keys).compactMap { pattern in
@@ -153,17 +157,20 @@ extension DocumentState {
 
   /// What clients are asked for, by pattern.
   ///
-  /// - Parameter written: what was written before, by the endpoints' ids.
+  /// - Parameter written: what was written before, by the endpoints' ids and by their patterns: one with another port is no news.
   func asked(
-    of live: [WatchedEndpoint], after written: [String: HostTerms] = [:]
+    of live: [WatchedEndpoint], after written: [String: [HostTerms]] = [:]
   ) -> [HostPattern: AskedTerms] {
     var asked: [HostPattern: AskedTerms] = [:]
     for endpoint in inForce(live) {
       let isSaid = overrides[endpoint.id]?.terms != nil
-      let known = written[endpoint.id]?.isSame(as: endpoint.terms) ?? endpoint.terms.isStandard
+      let names = [endpoint.id] + endpoint.patterns.map(\.description)
+      let isKnown =
+        endpoint.terms.isStandard
+        || names.contains { written[$0]?.contains(where: endpoint.terms.isSame(as:)) ?? false }
       let own = AskedTerms(
         terms: endpoint.terms, written: endpoint.overruled ?? endpoint.terms, isSaid: isSaid,
-        isMeant: !isSaid && !known)
+        isMeant: !isSaid && !isKnown)
       for pattern in endpoint.patterns {
         asked[pattern] = asked[pattern]?.united(with: own) ?? own
       }
@@ -244,14 +251,6 @@ struct AskedTerms {
 }
 
 extension [HostPattern: AskedTerms] {
-  /// Those of a pattern or, of a wildcard that nobody spoke for, of all below it; `nil` if they differ.
-  func terms(within pattern: HostPattern) -> HostTerms? {
-    if let own = inEffect(for: pattern) { return own.terms }
-    let below = filter { pattern.overlaps($0.key) }.map(\.value.terms)
-    let first = below.first ?? .standard
-    return below.allSatisfy(first.isSame(as:)) ? first : nil
-  }
-
   /// Those of all that speak for a pattern, also by wider ones.
   func inEffect(for pattern: HostPattern) -> AskedTerms? {
     let all = pattern.covering.compactMap { self[$0] }

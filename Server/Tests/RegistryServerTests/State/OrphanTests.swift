@@ -278,6 +278,23 @@ import Testing
     #expect(next.removed == gate.patterns)
   }
 
+  @Test("asks for what is asked above it where the store goes back behind both")
+  func wentBackBehindTerms() throws {
+    let (wide, below) = (endpoint(1, "*.test"), endpoint(4, "b.test"))
+    let older = listing(wide).machine.state
+    var state = older
+    let asked = HostTerms(ca: NamedIssuers(pins: [pin(101)]), match: .any)
+    _ = try state.setTerms(asked, of: wide.id, configured: [wide], force: true, request)
+    _ = try state.add(below, configured: [wide], request)
+    state.keysByEndpoint[below.id] = state.keysByEndpoint[wide.id]
+    state.follow(state.endpoints(configured: [wide]))
+    #expect(state.endpoints(configured: [wide]).map(\.terms) == [asked, asked])
+    var next = state.goingOn(from: older, after: RecordAge(), [wide])
+    next.follow(next.endpoints(configured: [wide]))
+    #expect(next.orphans.map(\.patterns) == [below.patterns])
+    #expect(DocumentContent(next, endpoints: next.endpoints(configured: [wide])).hosts.isEmpty)
+  }
+
   @Test(
     "has what a person asks for instead of the configuration when its line is back, also with another port",
     arguments: [false, true])
