@@ -42,7 +42,7 @@ static struct pp_handle *listed(CURL *easy) {
 void pp_handle_set(CURL *easy, CURLoption option, void *value) {
   switch (option) {
     case CURLOPT_HEADERDATA: case CURLOPT_HEADERFUNCTION: case CURLOPT_WRITEDATA: case CURLOPT_WRITEFUNCTION:
-    case CURLOPT_UPLOAD: case CURLOPT_INFILESIZE_LARGE: break;
+    case CURLOPT_UPLOAD: case CURLOPT_INFILESIZE_LARGE: case CURLOPT_CUSTOMREQUEST: break;
     default: return;
   }
   struct pp_handle *h = listed(easy);
@@ -53,12 +53,28 @@ void pp_handle_set(CURL *easy, CURLoption option, void *value) {
     case CURLOPT_WRITEDATA: h->writer = value; break;
     case CURLOPT_WRITEFUNCTION: h->write_function = (curl_write_callback)value; break;
     case CURLOPT_UPLOAD: h->uploads = value != NULL; break;
+    case CURLOPT_CUSTOMREQUEST: h->is_post = value && curl_strequal(value, "POST"); break;
     default: h->is_empty_upload = value == NULL; break;
   }
 }
 
 bool pp_handle_has_body(const struct pp_handle *h) {
   return h && h->uploads && !h->is_empty_upload;
+}
+
+// libcurl may ask for a body again whose connection died: Foundation gives it none, or never answers. So the task fails.
+static int keep_body(void *task, curl_off_t offset, int origin) {
+  (void)task, (void)offset, (void)origin;
+  return CURL_SEEKFUNC_FAIL;
+}
+
+CURLcode pp_handle_keep_apart(struct pp_handle *h) {
+  bool has_body = pp_handle_has_body(h);
+  h->is_apart |= has_body;
+  CURLcode failed = pp_easy_setopt(h->easy, CURLOPT_SSL_OPTIONS, h->is_apart ? PP_APART : 0L);
+  if (h->is_apart) failed |= pp_easy_setopt(h->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+  if (has_body) failed |= pp_easy_setopt(h->easy, CURLOPT_SEEKFUNCTION, keep_body);
+  return failed;
 }
 
 CURL *pp_handle_without_waiting(CURL *easy) {

@@ -93,10 +93,15 @@ static bool is_beyond_ascii(const char *line, size_t length) {
   return false;
 }
 
+// Whether a redirect leads to the same request (RFC 9110 section 15.4), whose body Foundation leaves behind: the app has that answer.
+static bool wants_body(const struct pp_handle *h, long status) {
+  return status != 303 && !(h->is_post && (status == 301 || status == 302));
+}
+
 // What is kept from Foundation: what is no field, with the lines that it goes on in, and such a line (section 5.2) that Foundation
 // would take for a field of its own; a challenge beyond the first origin; a cookie beyond ASCII, which RFC 6265 section 4.1.1 bars and
 // which ends the process, since Foundation counts bytes and steps in characters; more of such text than it reads in no time; and
-// where a request's body is wanted, which Foundation leaves behind (RFC 9110 sections 15.4.8 and 15.4.9): the app has that answer.
+// where a request's body is wanted.
 static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long status) {
   if (is_beyond_ascii(line, length)) {
     h->odd_bytes += length;
@@ -105,7 +110,7 @@ static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long
   if (is_blank(line[0])) return h->hides || memchr(line, ':', length);
   return !is_field(line, length) ||
          (h->has_crossed && status == 401 && names(line, length, "WWW-Authenticate")) ||
-         (pp_handle_has_body(h) && (status == 307 || status == 308) && names(line, length, "Location"));
+         (pp_handle_has_body(h) && wants_body(h, status) && names(line, length, "Location"));
 }
 
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {

@@ -108,12 +108,6 @@ CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out) {
 
 // --- Transfers ----------------------------------------------------------------------------------
 
-// libcurl may ask for a body again whose connection died: Foundation gives it none, or never answers. So the task fails.
-static int keep_body(void *task, curl_off_t offset, int origin) {
-  (void)task, (void)offset, (void)origin;
-  return CURL_SEEKFUNC_FAIL;
-}
-
 // Puts the rules on an easy handle. Every option is one that the rules stand on, so one failure
 // fails the whole.
 static bool arm(struct transfer *t, bool fresh) {
@@ -150,10 +144,7 @@ static bool arm(struct transfer *t, bool fresh) {
   SET(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
   failed |= pp_localhost_resolve(h, &t->addresses, t->host, t->port);
   SET(CURLOPT_FORBID_REUSE, 0L);
-  bool has_body = pp_handle_has_body(pp_handle_of(h));
-  SET(CURLOPT_SSL_OPTIONS, has_body ? PP_APART : 0L);
-  if (has_body) SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-  if (has_body) SET(CURLOPT_SEEKFUNCTION, keep_body);
+  failed |= pp_handle_keep_apart(pp_handle_of(h));
 #undef SET
   return failed == 0;
 }

@@ -183,10 +183,14 @@ struct NginxTests {
   }
 
   /// libcurl takes one of HTTP/1.1 that is in use for one that many can share once the host has one of HTTP/2.
-  @Test("asks for nothing over the connection of a request with a body that is under way")
-  func apart() async throws {
+  @Test(
+    "asks for nothing over the connection of a request with a body that is under way, or of what that leads to",
+    arguments: [false, true])
+  func apart(isRedirected: Bool) async throws {
     let upstream = try LocalHTTPServer { request in
-      request.method == "POST"
+      if isRedirected, request.method == "POST" { return .redirect(to: "/endless", status: 303) }
+      return request.path == (isRedirected ? "/endless" : "/")
+        && (isRedirected || request.method == "POST")
         ? HTTPResponse(body: Array("x".utf8), delivery: .endless(pauseMilliseconds: 20))
         : .text("got")
     }
@@ -201,14 +205,14 @@ struct NginxTests {
     post.httpBody = Data([65])
     let upload = session.dataTask(with: post)
     upload.resume()
-    #expect(await eventually { upstream.requests.count == 1 })
+    #expect(await eventually { upstream.requests.count == (isRedirected ? 2 : 1) })
     for _ in 0..<4 {
       #expect(try await text(session, url) == "got")
     }
     upload.cancel()
-    let accesses = try await nginx.accesses(waitingFor: 5)
+    let accesses = try await nginx.accesses(waitingFor: isRedirected ? 6 : 5)
     #expect(
-      accesses.filter { $0.method == "GET" }.map(\.version)
+      accesses.filter { $0.method == "GET" && $0.target == "/" }.map(\.version)
         == Array(repeating: "HTTP/2.0", count: 4))
     try await nginx.stop()
   }

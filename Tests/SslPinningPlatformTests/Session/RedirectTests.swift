@@ -85,14 +85,16 @@ struct RedirectTests {
   }
 
   /// An ordinary session sends the next request with an empty body.
-  @Test("that would need the request's body again are the app's answer", arguments: [307, 308])
-  func withBody(status: Int) async throws {
+  @Test(
+    "that would need the request's body again are the app's answer",
+    arguments: [("POST", 307), ("POST", 308), ("PUT", 301), ("PATCH", 302)])
+  func withBody(method: String, status: Int) async throws {
     let site = try PinnedSite {
       $0.path == "/"
         ? .redirect(to: "/next", status: status) : .text("\($0.method) \($0.body.count)")
     }
     var post = URLRequest(url: try site.url())
-    post.httpMethod = "POST"
+    post.httpMethod = method
     post.httpBody = Data("body".utf8)
     let (_, response) = try await site.session().data(for: post)
     #expect((response as? HTTPURLResponse)?.statusCode == status)
@@ -100,6 +102,19 @@ struct RedirectTests {
     // Without one it is followed.
     post.httpBody = nil
     let (body, _) = try await site.session().data(for: post)
-    #expect(String(decoding: body, as: UTF8.self) == "POST 0")
+    #expect(String(decoding: body, as: UTF8.self) == "\(method) 0")
+  }
+
+  @Test("that need no body any more are followed", arguments: [("POST", 302), ("PUT", 303)])
+  func withoutBody(method: String, status: Int) async throws {
+    let site = try PinnedSite {
+      $0.path == "/"
+        ? .redirect(to: "/next", status: status) : .text("\($0.method) \($0.body.count)")
+    }
+    var request = URLRequest(url: try site.url())
+    request.httpMethod = method
+    request.httpBody = Data("body".utf8)
+    let (body, _) = try await site.session().data(for: request)
+    #expect(String(decoding: body, as: UTF8.self) == "GET 0")
   }
 }

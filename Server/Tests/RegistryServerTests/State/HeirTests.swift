@@ -6,51 +6,6 @@ import Testing
 @Suite("A host that changes its endpoint") struct HeirTests: HeirScene {
   let bench = MachineBench()
 
-  @Test("that is new beside one whose keys a person decides about waits for a person, too")
-  func beside() throws {
-    let (one, more) = (endpoint(1, "a.test"), endpoint(4, "a.test"))
-    let server = start([one], at: Self.begin)
-    show(1, under: 101, at: one, server, Self.begin)
-    var state = server.machine.state
-    _ = state.change(
-      one.id, interval: nil, approval: .manual, isPaused: nil,
-      .init(who: "ada", at: Self.begin, why: ""))
-    state.follow(state.endpoints(configured: [one, more, endpoint(5, "b.test")]))
-    #expect(state.endpoints(configured: [one, more]).map(\.approval) == [.manual, .manual])
-    #expect(state.overrides.count == 2)
-    // So does one that is named below a wildcard.
-    let (wide, below) = (endpoint(1, "*.test"), endpoint(4, "c.test"))
-    let gate = start([wide], at: Self.begin)
-    show(1, under: 101, at: wide, gate, Self.begin)
-    state = gate.machine.state
-    _ = state.change(
-      wide.id, interval: nil, approval: .manual, isPaused: nil,
-      .init(who: "ada", at: Self.begin, why: ""))
-    state.follow(state.endpoints(configured: [wide, below]))
-    #expect(state.endpoints(configured: [wide, below]).map(\.approval) == [.manual, .manual])
-  }
-
-  @Test("that takes over a key that nobody announced has its alert, also after a line was lost")
-  func alerts() throws {
-    let (one, other) = (endpoint(1, "a.test"), endpoint(3, "o.test"))
-    let server = start([one, other], at: Self.begin)
-    show(9, under: 109, at: other, server, Self.begin)
-    show(1, under: 101, at: one, server, Self.begin)
-    for second in 1...4 as ClosedRange<Int64> {
-      show(2, under: 101, at: one, server, Self.begin + second)
-    }
-    func told(_ id: String) -> [SPKIPin?] {
-      (server.machine.state.alerts[id] ?? []).filter { $0.kind == .unannouncedKey }.map(\.pin)
-    }
-    #expect(told(one.id) == [pin(2)])
-    server.configure([other], at: Self.begin + 60)
-    #expect(told(one.id).isEmpty)
-    server.configure([one, other], at: Self.begin + 61)
-    #expect(told(one.id) == [pin(2)])
-    server.configure([endpoint(4, "a.test"), other], at: Self.begin + 62)
-    #expect(told(endpoint(4, "a.test").id) == [pin(2)])
-  }
-
   @Test(
     "changes places with another: both keep their keys, and their CAs", arguments: [false, true])
   func swaps(isRestart: Bool) throws {

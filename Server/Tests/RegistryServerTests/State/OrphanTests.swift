@@ -360,4 +360,50 @@ import Testing
     let left = state.orphans.flatMap { state.keysByEndpoint[$0.id]?.keys.map(\.pin) ?? [] }
     #expect(Set(left) == [pin(2), pin(3), pin(7)])
   }
+
+  @Test("and one that is new beside one whose keys a person decides about, wait for a person, too")
+  func beside() throws {
+    let (one, more) = (endpoint(1, "a.test"), endpoint(4, "a.test"))
+    let server = start([one], at: now)
+    show(1, under: 101, at: one, server, now)
+    var state = server.machine.state
+    _ = state.change(
+      one.id, interval: nil, approval: .manual, isPaused: nil,
+      .init(who: "ada", at: now, why: ""))
+    state.follow(state.endpoints(configured: [one, more, endpoint(5, "b.test")]))
+    #expect(state.endpoints(configured: [one, more]).map(\.approval) == [.manual, .manual])
+    #expect(state.overrides.count == 2)
+    // So does one that is named below a wildcard.
+    let (wide, below) = (endpoint(1, "*.test"), endpoint(4, "c.test"))
+    let gate = start([wide], at: now)
+    show(1, under: 101, at: wide, gate, now)
+    state = gate.machine.state
+    _ = state.change(
+      wide.id, interval: nil, approval: .manual, isPaused: nil,
+      .init(who: "ada", at: now, why: ""))
+    state.follow(state.endpoints(configured: [wide, below]))
+    #expect(state.endpoints(configured: [wide, below]).map(\.approval) == [.manual, .manual])
+  }
+
+  @Test(
+    "that is taken over with a key that nobody announced has its alert, also after a line was lost")
+  func alerts() throws {
+    let (one, other) = (endpoint(1, "a.test"), endpoint(3, "o.test"))
+    let server = start([one, other], at: now)
+    show(9, under: 109, at: other, server, now)
+    show(1, under: 101, at: one, server, now)
+    for second in 1...4 as ClosedRange<Int64> {
+      show(2, under: 101, at: one, server, now + second)
+    }
+    func told(_ id: String) -> [SPKIPin?] {
+      (server.machine.state.alerts[id] ?? []).filter { $0.kind == .unannouncedKey }.map(\.pin)
+    }
+    #expect(told(one.id) == [pin(2)])
+    server.configure([other], at: now + 60)
+    #expect(told(one.id).isEmpty)
+    server.configure([one, other], at: now + 61)
+    #expect(told(one.id) == [pin(2)])
+    server.configure([endpoint(4, "a.test"), other], at: now + 62)
+    #expect(told(endpoint(4, "a.test").id) == [pin(2)])
+  }
 }
