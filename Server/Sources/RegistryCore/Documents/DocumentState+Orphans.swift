@@ -10,7 +10,7 @@ import SslPinningRules
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
 ///   one, lost one of several, was an orphan, or was listed by a wildcard that left and is named now.
-/// - With the keys come their CAs, and a person's `approval: manual`, also to an endpoint that is new beside one that stays, or below its wildcard. Denied keys come, too: whoever takes the place of one of
+/// - With the keys come their CAs, and a person's `approval: manual`, also to an endpoint that nobody knew, beside one that stays or below its wildcard. Denied keys come, too: whoever takes the place of one of
 ///   them has no first sight.
 /// - The terms that a person set come, also to an endpoint that is new beside one that stays, if the configuration has none for
 ///   the heir or those that the person overruled, and if they were set for each of its hosts. They are those of an endpoint: of
@@ -196,7 +196,7 @@ private struct Succession {
     for pattern in heir.patterns {
       let isNew = spokeFor[heir.id]?.contains(pattern) != true
       for source in sources(of: pattern)
-        + (isNew ? pattern.covering.flatMap { known[$0] ?? [] } : [])
+        + (spokeFor[heir.id] == nil ? pattern.covering.flatMap { known[$0] ?? [] } : [])
       where source.id != heir.id && (isNew || !source.isOrphan) {
         if overrides[source.id]?.approval == .manual { wait(heir, &state) }
       }

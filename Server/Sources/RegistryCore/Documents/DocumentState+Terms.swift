@@ -128,49 +128,34 @@ extension DocumentState {
       }, uniquingKeysWith: { one, _ in one })
   }
 
-  /// The hosts of which clients would ask for something else once these endpoints are configured, because of what people said
-  /// and not of what is written with them: a host leaves the endpoint that they set terms for, joins one, also as a new
-  /// one, or gets one more beside it, or is named below a wildcard. An edit must not do that unseen.
+  /// The hosts of which clients would ask for something else once these endpoints are configured, and for which people said
+  /// something, before or afterwards: a host leaves the endpoint that they set terms for, joins one, also as a new one, or gets one
+  /// more beside it, or is named below a wildcard. An edit must not do that unseen, whatever it says itself: terms that
+  /// stand with another host are not meant for this one.
   package func termsLost(configuring endpoints: [WatchedEndpoint]) -> [String] {
     guard overrides.values.contains(where: { $0.terms != nil }) else { return [] }
     var next = self
     next.follow(next.endpoints(configured: endpoints))
-    var written: [String: [HostTerms]] = [:]
-    for endpoint in watched {
-      for name in [endpoint.id] + endpoint.patterns.map(\.description) {
-        written[name, default: []].append(endpoint.overruled ?? endpoint.terms)
-      }
-    }
-    let before = asked(of: watched, after: written)
-    let after = next.asked(of: next.endpoints(configured: endpoints), after: written)
+    let (before, after) = (
+      asked(of: watched), next.asked(of: next.endpoints(configured: endpoints))
+    )
     return Set(before.keys).union(after.keys).compactMap { pattern in
       guard let new = after.inEffect(for: pattern) else { return nil }
       let old = before.inEffect(for: pattern)
       // A new host is asked for what is written.
       let expected = old?.terms ?? new.written
-      guard old?.isSaid ?? false || new.isSaid, !new.isMeant, !new.terms.isSame(as: expected) else {
-        return nil
-      }
+      guard old?.isSaid ?? false || new.isSaid, !new.terms.isSame(as: expected) else { return nil }
       return "\(pattern) is asked for \(new.terms) instead of \(expected)"
     }.sorted()
   }
 
   /// What clients are asked for, by pattern.
-  ///
-  /// - Parameter written: what was written before, by the endpoints' ids and by their patterns: one with another port is no news.
-  func asked(
-    of live: [WatchedEndpoint], after written: [String: [HostTerms]] = [:]
-  ) -> [HostPattern: AskedTerms] {
+  func asked(of live: [WatchedEndpoint]) -> [HostPattern: AskedTerms] {
     var asked: [HostPattern: AskedTerms] = [:]
     for endpoint in inForce(live) {
-      let isSaid = overrides[endpoint.id]?.terms != nil
-      let names = [endpoint.id] + endpoint.patterns.map(\.description)
-      let isKnown =
-        endpoint.terms.isStandard
-        || names.contains { written[$0]?.contains(where: endpoint.terms.isSame(as:)) ?? false }
       let own = AskedTerms(
-        terms: endpoint.terms, written: endpoint.overruled ?? endpoint.terms, isSaid: isSaid,
-        isMeant: !isSaid && !isKnown)
+        terms: endpoint.terms, written: endpoint.overruled ?? endpoint.terms,
+        isSaid: overrides[endpoint.id]?.terms != nil)
       for pattern in endpoint.patterns {
         asked[pattern] = asked[pattern]?.united(with: own) ?? own
       }
@@ -239,14 +224,11 @@ struct AskedTerms {
   let written: HostTerms
   /// A person said it.
   let isSaid: Bool
-  /// The configuration says it anew, and nobody else anything.
-  let isMeant: Bool
 
   func united(with other: AskedTerms) -> AskedTerms {
     AskedTerms(
       terms: terms.united(with: other.terms), written: written.united(with: other.written),
-      isSaid: isSaid || other.isSaid,
-      isMeant: (isMeant || other.isMeant) && !isSaid && !other.isSaid)
+      isSaid: isSaid || other.isSaid)
   }
 }
 

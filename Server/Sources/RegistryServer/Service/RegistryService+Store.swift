@@ -283,8 +283,8 @@ enum DifferingTerms {
   }
 
   static func lost(_ change: String, _ file: String) -> String {
-    "in \(file), \(change), which an administrator set: this configuration has another endpoint speak for the host; hint:"
-      + " set what is meant by ssl-pinning admin terms before, or as ca, match and enforce of the endpoint"
+    "in \(file), \(change), which an administrator set: another endpoint speaks for the host in this configuration, or"
+      + " this one for another host; hint: set what is meant by ssl-pinning admin terms before"
   }
 
   static func message(_ pair: (one: String, other: String), _ file: String) -> String {

@@ -373,6 +373,12 @@ import Testing
     state.follow(state.endpoints(configured: [one, more, endpoint(5, "b.test")]))
     #expect(state.endpoints(configured: [one, more]).map(\.approval) == [.manual, .manual])
     #expect(state.overrides.count == 2)
+    // One that speaks for other hosts as well goes on by itself.
+    let apart = endpoint(5, "b.test")
+    state.follow(state.endpoints(configured: [one, apart]))
+    let joined = endpoint(5, "b.test", "a.test")
+    state.follow(state.endpoints(configured: [one, joined]))
+    #expect(state.endpoints(configured: [one, joined]).map(\.approval) == [.manual, nil])
     // So does one that is named below a wildcard.
     let (wide, below) = (endpoint(1, "*.test"), endpoint(4, "c.test"))
     let gate = start([wide], at: now)
