@@ -377,9 +377,7 @@ CURLcode pp_exchange_leave_connection(pp_exchange *x) {
 // --- Its connection -----------------------------------------------------------------------------
 
 void pp_exchange_hold(pp_exchange *x, pp_judged *connection) {
-  pp_judged_hold(connection);
-  pp_judged_let_go(x->connection);
-  x->connection = connection;
+  pp_judged_hold(&x->connection, connection, x->easy);
   x->heard = connection ? connection->heard : 0;
 }
 
@@ -435,6 +433,7 @@ pp_exchange *pp_exchange_make(pp_client *client) {
 bool pp_exchange_is_spent(const pp_exchange *x) { return x->client->spends_handles; }
 
 bool pp_exchange_renew(pp_exchange *x) {
+  pp_exchange_hold(x, NULL);
   curl_easy_cleanup(x->easy);
   x->easy = curl_easy_init();
   return x->easy && pp_exchange_reset(x);
@@ -464,7 +463,7 @@ bool pp_exchange_start(pp_exchange *x) {
   x->sent = 0;
   x->looks = 0;
   x->head_ended = false;
-  x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = false;
+  x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = x->is_crowded = false;
   x->paused = x->upload_paused = x->dials = x->is_dialing = false;
   x->alive = true;
   x->error[0] = 0;

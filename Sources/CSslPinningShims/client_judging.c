@@ -69,6 +69,9 @@ int pp_exchange_before_request(void *argument, char *peer, char *own, int peer_p
   pp_exchange *x = argument;
   if (x->begun && !x->may_repeat) {
     x->repeat_refused = true;
+  } else if (pp_judged_is_taken(connection_of(x->easy), x->easy, connection_of)) {
+    x->is_crowded = true;
+    return CURL_PREREQFUNC_ABORT;
   } else if (confirm(x)) {
     x->begun = true;
     x->is_dialing = false;

@@ -80,8 +80,16 @@ pp_judged *pp_judged_of(const struct curl_tlssessioninfo *info) {
   return judged;
 }
 
-void pp_judged_hold(pp_judged *judged) {
+bool pp_judged_is_taken(const pp_judged *judged, CURL *easy, pp_judged_search search) {
+  return judged && !judged->is_shared && judged->user && judged->user != easy && search(judged->user) == judged;
+}
+
+void pp_judged_hold(pp_judged **held, pp_judged *judged, CURL *easy) {
   if (judged) judged->holders++;
+  if (*held && (*held)->user == easy) (*held)->user = NULL;
+  pp_judged_let_go(*held);
+  *held = judged;
+  if (judged) judged->user = easy;
 }
 
 void pp_judged_let_go(pp_judged *judged) {

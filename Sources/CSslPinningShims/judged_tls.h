@@ -21,6 +21,8 @@ typedef struct pp_judged {
   bool is_shared;
   // How often something came over it.
   uint64_t heard;
+  // Whose request went onto it last; it holds the connection. NULL: nobody's who still does.
+  CURL *user;
 } pp_judged;
 
 typedef int (*pp_verify_callback)(X509_STORE_CTX *store_context, void *argument);
@@ -41,7 +43,15 @@ int pp_judged_end(X509_STORE_CTX *store_context, SSL *ssl, bool accepted, void *
 // The connection behind this; NULL: it was never accepted here.
 pp_judged *pp_judged_of(const struct curl_tlssessioninfo *info);
 
-void pp_judged_hold(pp_judged *judged);
+// Finds the accepted connection that a handle is on; NULL: none.
+typedef pp_judged *(*pp_judged_search)(CURL *easy);
+
+// Whether it carries one request at a time, and that of another handle is under way on it: libcurl may put two onto one of HTTP/1.1,
+// once the host has one of HTTP/2 (answer_bounds.h), and each reads what it finds of both answers.
+bool pp_judged_is_taken(const pp_judged *judged, CURL *easy, pp_judged_search search);
+
+// Has `easy` hold `judged`, which may be NULL, instead of what it held.
+void pp_judged_hold(pp_judged **held, pp_judged *judged, CURL *easy);
 void pp_judged_let_go(pp_judged *judged);
 
 #endif

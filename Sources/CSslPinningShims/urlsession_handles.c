@@ -38,6 +38,8 @@ static struct pp_handle *listed(CURL *easy) {
   return h;
 }
 
+static bool is(const char *method, const char *name) { return method && curl_strequal(method, name); }
+
 // Without memory it is not listed, and no pinned session takes it.
 void pp_handle_set(CURL *easy, CURLoption option, void *value) {
   switch (option) {
@@ -53,7 +55,10 @@ void pp_handle_set(CURL *easy, CURLoption option, void *value) {
     case CURLOPT_WRITEDATA: h->writer = value; break;
     case CURLOPT_WRITEFUNCTION: h->write_function = (curl_write_callback)value; break;
     case CURLOPT_UPLOAD: h->uploads = value != NULL; break;
-    case CURLOPT_CUSTOMREQUEST: h->is_post = value && curl_strequal(value, "POST"); break;
+    case CURLOPT_CUSTOMREQUEST:
+      h->is_post = is(value, "POST");
+      h->is_safe = is(value, "GET") || is(value, "HEAD") || is(value, "OPTIONS") || is(value, "TRACE");
+      break;
     default: h->is_empty_upload = value == NULL; break;
   }
 }
@@ -62,18 +67,12 @@ bool pp_handle_has_body(const struct pp_handle *h) {
   return h && h->uploads && !h->is_empty_upload;
 }
 
-// libcurl may ask for a body again whose connection died: Foundation gives it none, or never answers. So the task fails.
-static int keep_body(void *task, curl_off_t offset, int origin) {
-  (void)task, (void)offset, (void)origin;
-  return CURL_SEEKFUNC_FAIL;
-}
+bool pp_handle_may_repeat(const struct pp_handle *h) { return h && h->is_safe && !pp_handle_has_body(h); }
 
 CURLcode pp_handle_keep_apart(struct pp_handle *h) {
-  bool has_body = pp_handle_has_body(h);
-  h->is_apart |= has_body;
+  h->is_apart |= !pp_handle_may_repeat(h);
   CURLcode failed = pp_easy_setopt(h->easy, CURLOPT_SSL_OPTIONS, h->is_apart ? PP_APART : 0L);
   if (h->is_apart) failed |= pp_easy_setopt(h->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-  if (has_body) failed |= pp_easy_setopt(h->easy, CURLOPT_SEEKFUNCTION, keep_body);
   return failed;
 }
 

@@ -24,7 +24,8 @@ struct pp_handle {
   bool is_heard;
   enum pp_head head;
   bool uploads, is_empty_upload, is_post;
-  bool is_apart; // for good: a redirect's next hop is asked for over HTTP/1.1 as well, with the same handle
+  bool is_safe;    // the method (RFC 9110 section 9.2.1)
+  bool is_apart;   // for good: a redirect's next hop is asked for over HTTP/1.1 as well, with the same handle
   bool hides;      // the last line was kept back
   bool asks_again; // libcurl sends the request again after this head
   size_t trailers; // bytes behind the body
@@ -49,7 +50,10 @@ void pp_handle_set(CURL *easy, CURLoption option, void *value);
 // Whether it sends a body. A POST without one is an empty upload to Foundation.
 bool pp_handle_has_body(const struct pp_handle *handle);
 
-// Has a body go over HTTP/1.1 on connections apart (PP_APART), once.
+// Whether libcurl may send it again where a kept connection turns out dead (RFC 9112 section 9.3.1): a safe method without a body.
+bool pp_handle_may_repeat(const struct pp_handle *handle);
+
+// Has what must not be sent twice go over HTTP/1.1 on connections apart (PP_APART).
 CURLcode pp_handle_keep_apart(struct pp_handle *handle);
 
 // Has a cancel during its name's look-up wait for nothing: it would keep all sessions of the process waiting, whoever's the handle

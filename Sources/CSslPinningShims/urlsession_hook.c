@@ -69,8 +69,7 @@ static void release_session(struct session *s) {
   while (s->transfers) {
     struct transfer *t = s->transfers;
     s->transfers = t->next;
-    curl_slist_free_all(t->addresses);
-    free(t);
+    pp_transfer_free(t);
   }
   free(s->mask);
   free(s);
@@ -159,15 +158,6 @@ static void disarm(CURL *h) {
   curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
 }
 
-// By itself libcurl keeps four connections for each transfer of just then, so between two bursts hardly any. A new one
-// costs a whole handshake and a verdict. So a session keeps those of its greatest burst, up to 64: they are descriptors.
-static void keep_connections(struct session *s) {
-  long own = 0;
-  for (struct transfer *t = s->transfers; t; t = t->next) own += 4;
-  if (own > s->kept) s->kept = own < 64 ? own : 64;
-  REAL(curl_multi_setopt)(s->multi, CURLMOPT_MAXCONNECTS, own > s->kept ? own : s->kept);
-}
-
 static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
@@ -186,13 +176,15 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
     if (t->parked) s->parked_count--;
     t->id = next_id++;
     t->attempt = 0;
-    t->parked = t->ready = t->refreshed = false;
+    t->parked = t->ready = t->refreshed = t->begun = t->is_held = false;
   }
   pthread_mutex_unlock(&lock);
   if (!s) return REAL(curl_multi_add_handle)(multi, pp_handle_without_waiting(easy));
   if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
-  keep_connections(s);
+  pp_transfer_hold(t, NULL);
+  t->has_body = pp_handle_has_body(pp_handle_of(easy));
+  pp_connections_keep(s);
   if (was_pending) s->options.ended(s->options.context, last_id, NULL);
   pp_read_url(t);
   if (!arm(t, false)) return CURLM_OUT_OF_MEMORY;
@@ -206,6 +198,8 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
     pp_note(t, PP_REFUSE, message);
     // Nothing can dial this, so the transfer fails in the ordinary way before a socket is made.
     if (pp_easy_setopt(easy, CURLOPT_URL, "refused://")) return CURLM_OUT_OF_MEMORY;
+  } else if (pp_connections_hold_back(s, t)) {
+    return CURLM_OK;
   }
   return REAL(curl_multi_add_handle)(s->multi, easy);
 }
@@ -235,12 +229,14 @@ static CURLMcode HOOKED(curl_multi_remove_handle)(CURLM *multi, CURL *easy) {
   }
   pthread_mutex_unlock(&lock);
   if (!t) return result;
-  keep_connections(s);
+  pp_connections_keep(s);
   if (idle) unwatch(s, easy);
   if (pp_was_pending(t)) s->options.ended(s->options.context, t->id, NULL);
   disarm(easy);
-  curl_slist_free_all(t->addresses);
-  free(t);
+  struct transfer *next = pp_connections_next(s, t);
+  // Fails for want of memory alone, and then nothing was sent: the task times out.
+  if (next) REAL(curl_multi_add_handle)(s->multi, next->easy);
+  pp_transfer_free(t);
   return result;
 }
 
@@ -324,10 +320,11 @@ static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
     struct transfer *t = s ? find_transfer(s, done->easy_handle) : NULL;
     pthread_mutex_unlock(&lock);
     if (!t) return done;
-    bool again = (t->verdict == TO_RETRY && t->attempt == 0) ||
+    bool again = (t->verdict == TO_RETRY && t->attempt == 0) || t->verdict == TO_PART ||
                  (t->verdict == TO_REFRESH && !t->refreshed);
-    if (again && park(s, t)) continue;
-    if (pp_was_pending(t) && t->verdict != REFUSED) {
+    if (again && !pp_transfer_is_lost(t) && park(s, t)) continue;
+    if (t->verdict == LOST) done->data.result = CURLE_GOT_NOTHING;
+    if (pp_was_pending(t) && t->verdict != REFUSED && t->verdict != LOST) {
       char message[PP_MESSAGE_SIZE] = "";
       s->options.ended(s->options.context, t->id, message);
       if (message[0]) pp_note(t, PP_REFUSE, message);
@@ -449,6 +446,7 @@ static CURLMcode HOOKED(curl_multi_setopt)(CURLM *multi, CURLMoption option, ...
   if (s && multi == s->mask) {
     if (option == CURLMOPT_SOCKETFUNCTION) s->socket_callback = (curl_socket_callback)value;
     if (option == CURLMOPT_SOCKETDATA) s->socket_data = value;
+    if (option == CURLMOPT_MAX_HOST_CONNECTIONS) s->most = (long)value;
   }
   return REAL(curl_multi_setopt)(unmasked(multi), option, value);
 }

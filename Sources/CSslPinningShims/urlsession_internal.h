@@ -37,7 +37,8 @@ bool pp_hook_holds(void);
 // More than any libcurl's own handle.
 #define PP_MASK_SIZE 8192
 
-enum verdict { UNDECIDED, REFUSED, TO_RETRY, TO_REFRESH };
+// TO_PART: it goes to a connection of its own. LOST: it may have arrived over a connection that died.
+enum verdict { UNDECIDED, REFUSED, TO_RETRY, TO_REFRESH, TO_PART, LOST };
 
 struct session;
 
@@ -50,6 +51,10 @@ struct transfer {
   enum verdict verdict;
   int attempt;
   bool parked, ready, refreshed;
+  bool begun;     // a byte may have left
+  bool has_body;
+  bool is_held;   // waits for another body's end, outside libcurl
+  struct pp_judged *connection;  // that it is on, or was
   int port;
   char scheme[16];
   char host[256];
@@ -78,6 +83,7 @@ struct session {
   struct transfer *transfers;
   int parked_count;
   long kept;  // connections, between transfers
+  long most;  // to a host, as the app set it; 0: any number
   int wake_fd;
   bool watching;
   void *watch_token;
@@ -89,6 +95,15 @@ struct session {
 // What the callbacks are shown of a transfer.
 pp_transfer pp_view(const struct transfer *t);
 
+// Has the transfer hold the connection that it is on; NULL: none.
+void pp_transfer_hold(struct transfer *t, struct pp_judged *connection);
+
+void pp_transfer_free(struct transfer *t);
+
+// Whether it went out and must not do so twice (RFC 9112 section 9.3.1): libcurl sends again what a kept connection died under,
+// and Foundation gives it an empty body then. Its verdict is LOST.
+bool pp_transfer_is_lost(struct transfer *t);
+
 // Keeps a refusal with the transfer until libcurl hands the transfer back.
 void pp_note(struct transfer *t, pp_decision decision, const char *message);
 
@@ -98,6 +113,15 @@ void pp_session_release_from_connection(struct session *s);
 
 // The transfer of this number, if the handle still carries it.
 struct transfer *pp_find_transfer(struct session *s, CURL *easy, uint64_t id);
+
+// Keeps as many connections between transfers as are worth it, and lets as many stand as may. Whenever a transfer comes or goes.
+void pp_connections_keep(struct session *s);
+
+// Whether the transfer, of a body, is to wait for the end of another one.
+bool pp_connections_hold_back(struct session *s, struct transfer *t);
+
+// The one that waits longest for the end of `ended`; NULL: none.
+struct transfer *pp_connections_next(struct session *s, const struct transfer *ended);
 
 // libcurl's own curl_easy_getinfo, for CURLINFO_TLS_SSL_PTR.
 struct curl_tlssessioninfo *pp_tls_info(CURL *easy);

@@ -1,6 +1,7 @@
 // The half of the hook that libcurl and OpenSSL ask for verdicts. See urlsession_hook.h.
 #if defined(__linux__)
 #include "judged_tls.h"
+#include "urlsession_handles.h"
 #include "urlsession_internal.h"
 
 #include <pthread.h>
@@ -82,9 +83,10 @@ CURLcode pp_prepare_tls(CURL *easy, void *tls_context, void *argument) {
   return pp_judged_prepare(context, t->session->options.store, verify, c);
 }
 
-static void *proof_of(CURL *easy) {
-  pp_judged *judged = pp_judged_of(pp_tls_info(easy));
-  return judged ? judged->proof : NULL;
+static pp_judged *connection_of(CURL *easy) { return pp_judged_of(pp_tls_info(easy)); }
+
+void pp_transfer_hold(struct transfer *t, pp_judged *connection) {
+  pp_judged_hold(&t->connection, connection, t->easy);
 }
 
 // libcurl asks here before every request, on reused connections and HTTP/2 streams too.
@@ -92,15 +94,39 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
   (void)peer, (void)own, (void)peer_port, (void)own_port;
   struct transfer *t = argument;
   struct session *s = t->session;
+  struct pp_handle *handle = pp_handle_of(t->easy);
+  pp_judged *connection = connection_of(t->easy);
+  if (pp_transfer_is_lost(t)) return CURL_PREREQFUNC_ABORT;
+  if (pp_judged_is_taken(connection, t->easy, connection_of)) {
+    t->verdict = TO_PART;
+    handle->is_apart = true;
+    return CURL_PREREQFUNC_ABORT;
+  }
   char message[PP_MESSAGE_SIZE] = "";
   pp_transfer asked = pp_view(t);
-  pp_decision decision =
-      s->options.confirm(s->options.context, &asked, proof_of(t->easy), message);
-  if (decision == PP_ACCEPT) return CURL_PREREQFUNC_OK;
+  pp_decision decision = s->options.confirm(s->options.context, &asked, connection ? connection->proof : NULL, message);
+  if (decision == PP_ACCEPT) {
+    pp_transfer_hold(t, connection);
+    t->begun = true;
+    return CURL_PREREQFUNC_OK;
+  }
   pp_note(t, decision, message);
   // Else a refused HTTP/2 connection stays in the pool.
   curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
   return CURL_PREREQFUNC_ABORT;
+}
+
+bool pp_transfer_is_lost(struct transfer *t) {
+  if (!t->begun || pp_handle_may_repeat(pp_handle_of(t->easy))) return false;
+  t->verdict = LOST;
+  snprintf(t->message, sizeof t->message, "the kept connection was dead");
+  return true;
+}
+
+void pp_transfer_free(struct transfer *t) {
+  pp_transfer_hold(t, NULL);
+  curl_slist_free_all(t->addresses);
+  free(t);
 }
 
 void pp_read_url(struct transfer *t) {

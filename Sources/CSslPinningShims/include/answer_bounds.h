@@ -17,7 +17,7 @@ uint64_t pp_turn(void);
 
 // Over HTTP/2, libcurl 7.88 loses bytes of other answers of the connection when a request is answered before the end of its body,
 // which any body may be that flow control holds up. It also decodes and keeps what comes for a transfer that is paused, 64 MiB at
-// most, and has the others wait. So bodies and streams go over HTTP/1.1, and their connections have this of CURLOPT_SSL_OPTIONS:
+// most, and has the others wait. So bodies, streams, and what must not be sent twice go over HTTP/1.1, and their connections have this of CURLOPT_SSL_OPTIONS:
 // libcurl would give one of HTTP/1.1 that is in use to another request, once the host has one of HTTP/2 (lib/url.c, ConnectionExists).
 // What it allows it allows with TLS 1.0 alone, which is not spoken.
 #define PP_APART ((long)CURLSSLOPT_ALLOW_BEAST)

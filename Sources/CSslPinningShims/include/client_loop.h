@@ -90,6 +90,7 @@ struct pp_exchange {
   bool may_repeat;      // whether libcurl may send it again where a kept connection turns out dead
   bool begun;           // a byte may have left
   bool repeat_refused;
+  bool is_crowded;      // libcurl had put it onto a connection that carries another's request; nothing of it left
   bool paused;          // by unread_limit
   bool upload_paused;   // by feed
   struct pp_judged *connection;  // that it is on, or was

@@ -79,6 +79,8 @@
       _ transfer: pp_transfer, _ connection: JudgedConnection?
     ) -> (pp_decision, text: String) {
       guard let connection else {
+        // libcurl gives out connections behind a proxy that are still being made.
+        if transfer.attempt == 0 { return (PP_RETRY, "") }
         return refuse(
           host: String(cString: transfer.host),
           outcome: .unjudged("no verdict of this session stands on it"))

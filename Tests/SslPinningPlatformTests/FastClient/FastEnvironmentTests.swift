@@ -4,6 +4,7 @@ import FoundationNetworking
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools
+import TestSupport
 import Testing
 
 /// In processes of their own: the environment is everybody's.
@@ -34,6 +35,30 @@ struct FastEnvironmentTests {
         _ = try await site.session().data(from: url)
         guard (proxy.tunnels.count > between) == isSet else { exit(Int32(20 + step)) }
       }
+      exit(7)
+    }
+  }
+
+  /// libcurl gives those that wait one that the proxy has not opened yet.
+  @Test("are not refused for a connection that a proxy is slow to open")
+  func slowProxy() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      let site = try PinnedSite()
+      let nginx = try await Nginx.start(
+        Nginx.Site(site.identity, name: "localhost", directives: "location / { return 200; }"))
+      let proxy = try InterceptingProxy.tunnelling()
+      let relay = try SwitchableRelay(to: .loopback(proxy.port))
+      relay.slow(milliseconds: 50)
+      setenv("https_proxy", "http://127.0.0.1:\(relay.port)", 1)
+      let url = try site.url(port: nginx.port)
+      for _ in 0..<6 {
+        let session = site.session()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for _ in 0..<12 { group.addTask { _ = try await session.data(from: url) } }
+          try await group.waitForAll()
+        }
+      }
+      try await nginx.stop()
       exit(7)
     }
   }

@@ -323,6 +323,10 @@
         return park(request, after: evaluation)
       case .undecided: break
       }
+      if exchange.pointee.is_crowded, !request.wasCrowded {
+        request.wasCrowded = true
+        return again(request)
+      }
       if request.wasRefused(by: exchange, code), !request.wasRetried {
         request.wasRetried = true
         return again(request)

@@ -52,6 +52,8 @@
     var resumeAt: Int64 = 0
     var needsFreshConnection = false
     var wasRetried = false
+    /// Whether libcurl put it onto a connection that carries another's request (`pp_judged_is_taken`).
+    var wasCrowded = false
     /// Whether it was taken from behind somebody else's dial. It has waited, and gets no more patience.
     var wasMoved = false
     /// Whether it opens a connection rather than wait for one that somebody else opens.
@@ -195,10 +197,7 @@
   extension ClientRequest {
     /// Whether it is asked over HTTP/1.1, on connections apart (`PP_APART`).
     fileprivate var avoidsHTTP2: Bool {
-      switch body {
-      case .none: feed != nil
-      case .bytes, .feed: true
-      }
+      !mayRepeat || feed != nil || wasCrowded
     }
   }
 

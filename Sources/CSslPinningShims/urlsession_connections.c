@@ -1,0 +1,51 @@
+// How many connections a pinned session has. See urlsession_hook.h.
+#if defined(__linux__)
+#include "urlsession_internal.h"
+
+#include <string.h>
+
+#undef curl_multi_setopt
+#define set_option ((__typeof__(&curl_multi_setopt))pp_real(PP_curl_multi_setopt))
+
+// What no app's burst needs; connections are descriptors.
+#define MOST_KEPT 64
+
+// By itself libcurl keeps four connections for each transfer of just then, so between two bursts hardly any. A new one
+// costs a whole handshake and a verdict. So a session keeps those of its greatest burst.
+//
+// Bodies have connections of their own (PP_APART), which are not to take all that the app allows to a host: nobody else would get one
+// until a slow upload is over. So as many come on top of those, and more bodies than that wait.
+void pp_connections_keep(struct session *s) {
+  long own = 0, bodies = 0;
+  for (struct transfer *t = s->transfers; t; t = t->next) {
+    own += 4;
+    bodies += t->has_body;
+  }
+  if (own > s->kept) s->kept = own < MOST_KEPT ? own : MOST_KEPT;
+  set_option(s->multi, CURLMOPT_MAXCONNECTS, own > s->kept ? own : s->kept);
+  if (s->most > 0)
+    set_option(s->multi, CURLMOPT_MAX_HOST_CONNECTIONS, s->most + (bodies < s->most ? bodies : s->most));
+}
+
+static bool share_host(const struct transfer *one, const struct transfer *other) {
+  return one->port == other->port && strcmp(one->host, other->host) == 0;
+}
+
+bool pp_connections_hold_back(struct session *s, struct transfer *t) {
+  long others = 0;
+  for (struct transfer *o = s->transfers; o && t->has_body; o = o->next)
+    others += o != t && o->has_body && !o->is_held && share_host(o, t);
+  t->is_held = s->most > 0 && others >= s->most;
+  return t->is_held;
+}
+
+struct transfer *pp_connections_next(struct session *s, const struct transfer *ended) {
+  struct transfer *longest = NULL;
+  if (ended->is_held || !ended->has_body) return NULL;
+  // The newest comes first.
+  for (struct transfer *t = s->transfers; t; t = t->next)
+    if (t->is_held && share_host(t, ended)) longest = t;
+  if (longest) longest->is_held = false;
+  return longest;
+}
+#endif
