@@ -180,7 +180,8 @@ extension DocumentState {
   package static let lastCopyMessage =
     "the store has nothing of this document: it goes on from the copy in publish.dir; a key under another CA"
     + " than the endpoint shows with a key of the copy waits for a person, and a key that was listed for less than"
-    + " a day is withdrawn unless it is shown; hint: announce again what was announced since"
+    + " a day is withdrawn unless it is shown; hint: announce again what was announced since, and do again what"
+    + " people decided beside keys: endpoints paused or changed, what apps ask for"
 
   /// What is said where the store was lost as a whole.
   package static let lostStoreMessage =

@@ -67,6 +67,19 @@ extension AdministrationRoutes {
   private func basis(of command: AdministrationCommand, _ hosts: [String]) async -> String {
     var facts = hosts
     let documents = await administration.snapshots()
+    /// Whom an endpoint and what is left of it speak for, which an edit of the configuration changes; whoever else has a
+    /// key, and which others.
+    func spoken(_ file: String, _ id: String, havers pin: SPKIPin? = nil) -> [String] {
+      guard let document = documents.first(where: { $0.file == file }) else { return [] }
+      return (document.endpoints + document.state.orphans).filter { endpoint in
+        let keys = document.state.keysByEndpoint[endpoint.id]?.keys ?? []
+        return endpoint.place == id || endpoint.id == id || keys.contains { $0.pin == pin }
+      }.flatMap { endpoint in
+        let keys = pin == nil ? nil : document.state.keysByEndpoint[endpoint.id]?.keys
+        return ["\(endpoint.id) speaks for \(endpoint.patterns.map(\.description))"]
+          + (keys ?? []).map { "\(endpoint.id) has \($0.pin.base64)" }
+      }.sorted()
+    }
     func evidence(_ file: String, _ id: String, _ pin: SPKIPin) -> [String] {
       let keys = documents.first { $0.file == file }?.state.keysByEndpoint[id]
       let candidate = keys?.candidates[pin]
@@ -75,22 +88,22 @@ extension AdministrationRoutes {
         + ["published"] + (keys?.keys.map(\.pin.base64).sorted() ?? [])
     }
     switch command {
-    case .approve(let file, let id, let pin): facts += evidence(file, id, pin)
+    case .approve(let file, let id, let pin):
+      facts += evidence(file, id, pin) + spoken(file, id)
+    case .stage(let file, let id, _, _), .change(let file, let id, _, _, _):
+      facts += spoken(file, id)
     case .setTerms(let file, let id, let terms, _):
       let endpoints = documents.first { $0.file == file }?.endpoints
-      facts += ["\(terms)"]
+      facts += ["\(terms)"] + spoken(file, id)
       facts += endpoints?.first { $0.id == id }.map { ["\($0.terms)"] } ?? []
-    case .revoke(let file, let id, _, _):
-      let state = documents.first { $0.file == file }?.state
-      let ids = [id] + (state?.orphans(of: id).map(\.id) ?? [])
-      facts += ids.flatMap { state?.keysByEndpoint[$0]?.keys.map(\.pin.base64).sorted() ?? [] }
+    case .revoke(let file, let id, let pin, _): facts += spoken(file, id, havers: pin)
     case .allow(let pin):
       let denials = documents.flatMap { $0.state.denied }.filter { $0.pin == pin }
       facts += Set(denials.map { "\($0.at) \($0.by) \($0.why)" }).sorted()
     case .decide(let decision):
       for key in decision.keys {
         facts.append("\(key.file) \(key.endpoint) \(key.pin.base64)")
-        facts += evidence(key.file, key.endpoint, key.pin)
+        facts += evidence(key.file, key.endpoint, key.pin) + spoken(key.file, key.endpoint)
       }
     default: break
     }

@@ -167,6 +167,37 @@ import Testing
     await service.stop()
   }
 
+  /// An edit of the configuration in between has an endpoint speak for a host more, or leaves keys of one behind.
+  @Test(
+    "a change is confirmed for the hosts that it was proposed for, or not at all",
+    arguments: [
+      ("stage", #","note":"x""#), ("revoke", #","why":"x","force":true"#), ("", #""why":"x""#),
+    ], [false, true])
+  func hosts(row: (command: String, more: String), isLeft: Bool) async throws {
+    let (command, more) = row
+    let www = "{fqdn: www.example.com, domainName: \"*.example.com\", file: www.example.com.json}"
+    let api = "{fqdn: api.example.com, domainName: api.example.com, file: www.example.com.json}"
+    let pay = "{fqdn: www.example.com, domainName: pay.example.net, file: www.example.com.json}"
+    let service = try await AdministeredService.running(keys: "[\(www), \(api)]", more: Self.on)
+    let asked =
+      command.isEmpty
+      ? try await Self.call(
+        service, as: "alice", "POST", "\(Self.endpoint)/terms",
+        #"{"ca":["\#(pin(71).base64)","\#(pin(72).base64)"],"force":true,\#(more)}"#)
+      : try await Self.call(
+        service, as: "alice", "POST", "\(Self.endpoint)/\(command)",
+        #"{"pin":"\#(pin(command == "stage" ? 5 : 1).base64)"\#(more)}"#)
+    #expect(asked.status == 202, "\(asked.json)")
+    let id = try #require(asked["proposal", "id"]?.stringValue)
+    try await service.scripted.reload(
+      keys: isLeft ? "[\(www)]" : "[\(www), \(api), \(pay)]", more: Self.on)
+    let stale = try await Self.call(service, as: "bob", "POST", "/proposals/\(id)/confirm", "{}")
+    // What was left behind has no part in the others.
+    let isAnother = !isLeft || command == "revoke"
+    #expect(stale.status == (isAnother ? 409 : 200), "\(stale.json)")
+    await service.stop()
+  }
+
   @Test("a day later it is over, and told")
   func expiry() async throws {
     let service = try await Self.running()
