@@ -52,31 +52,28 @@ struct SharedConnectionTests {
   @Test(
     "are not sent twice over a kept connection that died, unless their method is safe and they have no body",
     arguments: [
-      ("GET", true), ("OPTIONS", true), ("POST", false), ("PUT", false), ("DELETE", false),
+      ("GET", true), ("HEAD", true), ("OPTIONS", true), ("POST", false), ("PUT", false),
+      ("DELETE", false),
     ])
   func diedUnderRequest(method: String, isRepeated: Bool) async throws {
     let upstream = try LocalHTTPServer { .text("\($0.method)") }
-    // Another request of the first connection has it ended once it was passed on.
+    // The second request of a connection has it ended.
     let nginx = try await Nginx.start(
       Nginx.Site(
         site.identity, name: "localhost", http2: false,
         directives: """
           location / {
-            if ($connection_requests = 2) { rewrite .* /broken last; }
+            if ($connection_requests = 2) { return 444; }
             proxy_pass http://127.0.0.1:\(upstream.port);
           }
-          location /broken {
-            mirror /told;
-            return 444;
-          }
-          location /told { internal; proxy_pass http://127.0.0.1:\(upstream.port); }
           """))
     let session = site.session()
     var request = URLRequest(url: try site.url(port: nginx.port), timeoutInterval: 20)
     request.httpMethod = method
-    #expect(try await text(session, request) == method)
+    let answer = method == "HEAD" ? "" : method
+    #expect(try await text(session, request) == answer)
     if isRepeated {
-      #expect(try await text(session, request) == method)
+      #expect(try await text(session, request) == answer)
     } else {
       await #expect(throws: URLError.self) { try await text(session, request) }
     }
