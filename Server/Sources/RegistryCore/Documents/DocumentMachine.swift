@@ -164,12 +164,12 @@ extension DocumentMachine {
 
   private mutating func configure(_ settings: DocumentSettings) -> [DocumentEffect] {
     let before = watched.ids
-    let lost = state.termsLost(configuring: settings.endpoints)
+    let lost = state.wordsLost(configuring: settings.endpoints)
     self.settings = settings
     followEndpoints()
     mustSign = true
     return before.subtracting(watched.ids).sorted().map { .log(.left($0)) }
-      + lost.map { .log(.termsLost($0)) }
+      + lost.map { .log(.wordsLost($0)) }
   }
 
   private mutating func followEndpoints() {
@@ -260,11 +260,11 @@ extension DocumentMachine {
     let united = state.uniting(theirs, base: record.state)
     record.advance(to: read)
     let isLacking = !united.hasDecisions(of: theirs)
-    let lost = united.termsLost(configuring: settings.endpoints)
+    let lost = united.wordsLost(configuring: settings.endpoints)
     goOn(as: united, owing: isLacking ? .restoring : .nothing)
     mustSign = true
     let hasDenials = state.deniedPins.isSubset(of: theirs.deniedPins)
-    let told: [DocumentEffect] = lost.map { .log(.termsLost($0)) }
+    let told: [DocumentEffect] = lost.map { .log(.wordsLost($0)) }
     guard let document = read.document, hasDenials || published == nil,
       published.map(document.isNewer) ?? true || published?.bytes == document.bytes
     else { return told }

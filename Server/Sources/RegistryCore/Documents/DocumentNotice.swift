@@ -18,14 +18,8 @@ package struct DocumentNotice: Sendable {
       .warning, "endpoint_left", ["endpoint": endpoint, "message": DocumentState.leftMessage])
   }
 
-  static func termsLost(_ change: String) -> DocumentNotice {
-    DocumentNotice(
-      .warning, "terms_differ",
-      [
-        "message":
-          "\(change), which an administrator set: another endpoint speaks for the host since the configuration"
-          + " was read; hint: set what is meant by ssl-pinning admin terms"
-      ])
+  static func wordsLost(_ change: String) -> DocumentNotice {
+    DocumentNotice(.warning, "terms_differ", ["message": change])
   }
 
   static func wentBack(to version: Int64, from known: Int64) -> DocumentNotice {

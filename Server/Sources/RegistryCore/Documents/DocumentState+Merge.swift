@@ -302,6 +302,14 @@ extension DocumentState {
         return key
       }
       guard !keys.isEmpty else { continue }
+      for key in keys where key.isUnannounced && !endpoint.isOrphan {
+        next.raise(
+          ServerAlert(
+            kind: .unannouncedKey, endpoint: endpoint.id, pin: key.pin,
+            message:
+              "listed for less than a day in the last copy: nothing says whether anybody announced it",
+            since: key.firstSeen))
+      }
       let authorities =
         endpointKeys.authorities.isEmpty
         ? [EndpointKeys.unknownAuthority: copy.signed] : endpointKeys.authorities

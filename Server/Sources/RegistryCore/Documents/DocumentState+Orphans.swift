@@ -10,12 +10,13 @@ import SslPinningRules
 ///   was announced. Otherwise clients are refused, and what the endpoint shows next would be a first sight. It does not
 ///   matter whether the host moved, changed places with another one, left an endpoint that it shared, joined another
 ///   one, lost one of several, was an orphan, or was listed by a wildcard that left and is named now.
-/// - With the keys come their CAs, and a person's `approval: manual`, also to an endpoint that nobody knew, beside one that stays or below its wildcard. Denied keys come, too: whoever takes the place of one of
-///   them has no first sight.
+/// - With the keys come their CAs, and a person's `approval: manual`, also to an endpoint that nobody knew, beside one that stays or
+///   below its wildcard. If hosts for which nobody asked would wait, too, the edit is refused, or told
+///   (``DocumentState/wordsLost(configuring:)``). Denied keys come, too: whoever takes the place of one of them has no first sight.
 /// - The terms that a person set come, also to an endpoint that is new beside one that stays, if the configuration has none for
 ///   the heir or those that the person overruled, and if they were set for each of its hosts. They are those of an endpoint: of
 ///   one that speaks for another host as well, they would switch the pins off there (`match: any`). Such an edit is told, or
-///   refused (``DocumentState/termsLost(configuring:)``).
+///   refused (``DocumentState/wordsLost(configuring:)``).
 /// - A wildcard over orphans takes nothing from them. It joins their list, as it would beside any endpoint in force, and
 ///   waits for a person if one of them did.
 /// - An endpoint keeps what it showed for other hosts: until it is probed, nobody knows what it shows now. If nobody spoke for
@@ -100,6 +101,24 @@ extension DocumentState {
   /// The orphans of an endpoint, or the one of this id.
   package func orphans(of id: String) -> [WatchedEndpoint] {
     orphans.filter { $0.place == id || $0.id == id }
+  }
+
+  /// The hosts whose keys would wait for a person once these endpoints are configured, since a person decides about those of a host
+  /// that joins them, or that they join: a rotation of theirs would lock apps out until somebody comes.
+  func waitsSpread(configuring endpoints: [WatchedEndpoint]) -> [String] {
+    func waits(_ endpoint: WatchedEndpoint) -> Bool { overrides[endpoint.id]?.approval == .manual }
+    let before = (orphans + watched).filter { keysByEndpoint[$0.id]?.hasKept ?? false }
+    guard before.contains(where: waits) else { return [] }
+    let free = Set(before.filter { !waits($0) }.flatMap(\.patterns))
+      .subtracting(before.filter(waits).flatMap(\.patterns))
+    let meant = Set(endpoints.filter { $0.approval == .manual }.map(\.id))
+    var next = self
+    next.follow(next.endpoints(configured: endpoints))
+    return next.endpoints(configured: endpoints)
+      .filter { $0.approval == .manual && !waits($0) && !meant.contains($0.id) }
+      .flatMap { endpoint in
+        endpoint.patterns.filter(free.contains).map { "\($0) waits for a person at \(endpoint.id)" }
+      }.sorted()
   }
 }
 

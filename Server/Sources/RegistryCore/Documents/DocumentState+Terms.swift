@@ -128,6 +128,18 @@ extension DocumentState {
       }, uniquingKeysWith: { one, _ in one })
   }
 
+  /// What becomes of what people said once these endpoints are configured, where they did not mean that.
+  package func wordsLost(configuring endpoints: [WatchedEndpoint]) -> [String] {
+    termsLost(configuring: endpoints).map {
+      "\($0), which an administrator set: another endpoint speaks for the host, or this one for another host;"
+        + " hint: set what is meant by ssl-pinning admin terms before"
+    }
+      + waitsSpread(configuring: endpoints).map {
+        "\($0), as an administrator asked for at another one, whose hosts it takes or joins; hint: set the approval of"
+          + " either endpoint in the administration before"
+      }
+  }
+
   /// The hosts of which clients would ask for something else once these endpoints are configured, and for which people said
   /// something, before or afterwards: a host leaves the endpoint that they set terms for, joins one, also as a new one, or gets one
   /// more beside it, or is named below a wildcard. An edit must not do that unseen, whatever it says itself: terms that

@@ -215,8 +215,8 @@ extension RegistryService {
       if let pair = odds.keys.min(by: { $0.lexicographicallyPrecedes($1) }) {
         throw .terms(DifferingTerms.message((one: pair[0], other: pair[1]), new.file))
       }
-      if let lost = state.termsLost(configuring: new.endpoints).first {
-        throw .terms(DifferingTerms.lost(lost, new.file))
+      if let lost = state.wordsLost(configuring: new.endpoints).first {
+        throw .terms("in \(new.file), \(lost)")
       }
     }
   }
@@ -278,13 +278,8 @@ enum DifferingTerms {
       [HostTerms.conflict(among: inForce)].compactMap(\.self)
       + state.orphanConflicts(among: inForce)
     messages += pairs.map { message($0, document.file) }
-    messages += state.termsLost(configuring: document.endpoints).map { lost($0, document.file) }
     return messages
-  }
-
-  static func lost(_ change: String, _ file: String) -> String {
-    "in \(file), \(change), which an administrator set: another endpoint speaks for the host in this configuration, or"
-      + " this one for another host; hint: set what is meant by ssl-pinning admin terms before"
+      + state.wordsLost(configuring: document.endpoints).map { "in \(document.file), \($0)" }
   }
 
   static func message(_ pair: (one: String, other: String), _ file: String) -> String {

@@ -73,6 +73,12 @@ import Testing
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
     let state = DocumentState().goingOn(
       from: Self.copy(scenario.listed).signedCopy, endpoints: [endpoint])
+    // Nobody knows whether these were announced, so that they are told of again.
+    let oldest = scenario.listed.max { $0.value < $1.value }?.key
+    let young = scenario.listed.filter { $0.key != oldest && $0.value < Self.day }.keys
+    #expect(
+      Set((state.alerts[endpoint.id] ?? []).filter { $0.kind == .unannouncedKey }.map(\.pin))
+        == Set(young.map { pin($0) }))
     var endpointKeys = try #require(state.keysByEndpoint[endpoint.id])
     #expect(Set(endpointKeys.keys.map(\.pin)) == Set(scenario.listed.keys.map { pin($0) }))
     var events: [KeyEvent] = []

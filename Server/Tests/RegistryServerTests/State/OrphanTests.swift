@@ -412,4 +412,30 @@ import Testing
     server.configure([endpoint(4, "a.test"), other], at: now + 62)
     #expect(told(endpoint(4, "a.test").id) == [pin(2)])
   }
+
+  @Test("and its edit is told if hosts would wait for a person, too, for which nobody asked that")
+  func waitsSpread() {
+    let (www, api) = (endpoint(1, "www.test"), endpoint(2, "api.test"))
+    let both = endpoint(3, "api.test", "www.test")
+    var meant = both
+    meant.approval = .manual
+    for (after, isTold) in [
+      ([endpoint(2, "api.test", "www.test")], true),
+      ([both], true), ([www, both], true), ([meant], false),
+      ([endpoint(4, "www.test"), api], false), ([www, endpoint(4, "www.test"), api], false),
+      ([endpoint(4, "www.test", "new.test"), api], false), ([api], false), ([www], false),
+    ] as [([WatchedEndpoint], Bool)] {
+      let server = start([www, api], at: now)
+      show(1, under: 101, at: www, server, now)
+      show(2, under: 102, at: api, server, now)
+      let request = DocumentState.Request(who: "ada", at: now, why: "")
+      perform(server, at: now) { state, _ in
+        state.change(www.id, interval: nil, approval: .manual, isPaused: nil, request)
+      }
+      var state = server.machine.state
+      #expect(state.wordsLost(configuring: after).isEmpty != isTold)
+      state.follow(state.endpoints(configured: after))
+      #expect(state.wordsLost(configuring: after).isEmpty)
+    }
+  }
 }
