@@ -63,6 +63,11 @@ void pp_handle_set(CURL *easy, CURLoption option, void *value) {
   }
 }
 
+bool pp_handle_is_pinned(CURL *easy) {
+  struct pp_handle *h = pp_handle_of(easy);
+  return h && (h->is_within || h->has_crossed);
+}
+
 bool pp_handle_has_body(const struct pp_handle *h) {
   return h && h->uploads && !h->is_empty_upload;
 }

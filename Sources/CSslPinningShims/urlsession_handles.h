@@ -47,6 +47,11 @@ struct pp_handle *pp_handle_of(CURL *easy);
 // Before libcurl gets the option.
 void pp_handle_set(CURL *easy, CURLoption option, void *value);
 
+// Whether it carries, or carried, a pinned session's task. For the next hop of one, Foundation sets the size of its buffer again, and ends
+// the process if libcurl refuses that: 7.88 keeps the buffer of a request whose connection carries others (HTTP/2), and has none of
+// another size then. It is the same size.
+bool pp_handle_is_pinned(CURL *easy);
+
 // Whether it sends a body. A POST without one is an empty upload to Foundation.
 bool pp_handle_has_body(const struct pp_handle *handle);
 

@@ -249,7 +249,8 @@ static CURLcode HOOKED(curl_easy_setopt)(CURL *easy, CURLoption option, ...) {
   if (option == CURLOPT_URL) return pp_redirects_set_url(easy, value);
   if (option == CURLOPT_HTTPHEADER) pp_redirects_set_headers(easy, value);
   pp_handle_set(easy, option, value);
-  return REAL(curl_easy_setopt)(easy, option, value);
+  CURLcode code = REAL(curl_easy_setopt)(easy, option, value);
+  return option == CURLOPT_BUFFERSIZE && pp_handle_is_pinned(easy) ? CURLE_OK : code;
 }
 
 static void HOOKED(curl_easy_cleanup)(CURL *easy) {

@@ -112,6 +112,21 @@ import Testing
     #expect(server.pins == [pin(2)])
   }
 
+  /// Else the edit is judged without it, and the change, acknowledged later, is lost to the edit.
+  @Test("is waited for while it is being stored, before an edit of the configuration is judged")
+  func beingStored() async throws {
+    let server = try await started()
+    let gate = Gate()
+    await store.hold(at: gate)
+    async let change: Void = server.deny(1)
+    while gate.count == 0 { await Task.yield() }
+    async let settled = server.coordinator.settledState()
+    for _ in 0..<20 { await Task.yield() }
+    gate.open()
+    #expect(await settled.deniedPins == [pin(1)])
+    try await change
+  }
+
   @Test("takes no probe away from a key that waits for more")
   func waiting() async throws {
     let server = try await started(confirmations: 3)

@@ -48,6 +48,33 @@ struct SharedConnectionTests {
     try await fleet.stop()
   }
 
+  /// An ordinary session ends the process then.
+  @Test("are redirected while another one is under way on their connection of HTTP/2")
+  func redirected() async throws {
+    let upstream = try LocalHTTPServer { request in
+      request.path == "/endless"
+        ? HTTPResponse(body: Array("x".utf8), delivery: .endless(pauseMilliseconds: 20))
+        : .text("got")
+    }
+    let nginx = try await Nginx.start(
+      Nginx.Site(
+        site.identity, name: "localhost",
+        directives: """
+          location / { proxy_buffering off; proxy_pass http://127.0.0.1:\(upstream.port); }
+          location /moved { return 302 /; }
+          """))
+    let session = site.session()
+    func request(_ path: String) throws -> URLRequest {
+      URLRequest(url: try site.url(path, port: nginx.port), timeoutInterval: 20)
+    }
+    let endless = Task { try await text(session, request("/endless")) }
+    #expect(await eventually { upstream.requests.count == 1 })
+    for _ in 0..<3 { #expect(try await text(session, request("/moved")) == "got") }
+    endless.cancel()
+    #expect(try await nginx.accesses(waitingFor: 6).allSatisfy { $0.version == "HTTP/2.0" })
+    try await nginx.stop()
+  }
+
   /// An order without a body is an order: libcurl sends again what a kept connection died under.
   @Test(
     "are not sent twice over a kept connection that died, unless their method is safe and they have no body",

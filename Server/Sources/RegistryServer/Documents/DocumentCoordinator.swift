@@ -148,6 +148,12 @@ actor DocumentCoordinator {
     await Task { _ = await self.carry(effects, at: now) }.value
   }
 
+  /// What is known once what is being stored is: a command that is acknowledged later than this is asked came earlier.
+  func settledState() async -> DocumentState {
+    await untilWritten()
+    return machine.state
+  }
+
   private func untilWritten() async {
     while machine.isWriting { await withCheckedContinuation { waiting.append($0) } }
   }

@@ -199,7 +199,7 @@ extension RegistryService {
     for new in read.documents {
       let (state, old): (DocumentState, [WatchedEndpoint])
       if let coordinator = coordinators[new.file], let endpoints = before[new.file] {
-        (state, old) = (await coordinator.state, endpoints)
+        (state, old) = (await coordinator.settledState(), endpoints)
       } else if let record = try? await store.record(named: new.file),
         let left = try? DocumentState(decoding: record.bytes, file: new.file)
       {
