@@ -13,18 +13,18 @@
 // By itself libcurl keeps four connections for each transfer of just then, so between two bursts hardly any. A new one
 // costs a whole handshake and a verdict. So a session keeps those of its greatest burst.
 //
-// Bodies have connections of their own (PP_APART), which are not to take all that the app allows to a host: nobody else would get one
-// until a slow upload is over. So as many come on top of those, and more bodies than that wait.
+// What goes once, a body most of all, has connections of its own (PP_APART), which are not to take all that the app allows to a host:
+// nobody else would get one until a slow upload is over. So as many come on top of those, and more such requests than that wait.
 void pp_connections_keep(struct session *s) {
-  long own = 0, bodies = 0;
+  long own = 0, once = 0;
   for (struct transfer *t = s->transfers; t; t = t->next) {
     own += 4;
-    bodies += t->has_body;
+    once += t->goes_once;
   }
   if (own > s->kept) s->kept = own < MOST_KEPT ? own : MOST_KEPT;
   set_option(s->multi, CURLMOPT_MAXCONNECTS, own > s->kept ? own : s->kept);
   if (s->most > 0)
-    set_option(s->multi, CURLMOPT_MAX_HOST_CONNECTIONS, s->most + (bodies < s->most ? bodies : s->most));
+    set_option(s->multi, CURLMOPT_MAX_HOST_CONNECTIONS, s->most + (once < s->most ? once : s->most));
 }
 
 static bool share_host(const struct transfer *one, const struct transfer *other) {
@@ -33,15 +33,15 @@ static bool share_host(const struct transfer *one, const struct transfer *other)
 
 bool pp_connections_hold_back(struct session *s, struct transfer *t) {
   long others = 0;
-  for (struct transfer *o = s->transfers; o && t->has_body; o = o->next)
-    others += o != t && o->has_body && !o->is_held && share_host(o, t);
+  for (struct transfer *o = s->transfers; o && t->goes_once; o = o->next)
+    others += o != t && o->goes_once && !o->is_held && share_host(o, t);
   t->is_held = s->most > 0 && others >= s->most;
   return t->is_held;
 }
 
 struct transfer *pp_connections_next(struct session *s, const struct transfer *ended) {
   struct transfer *longest = NULL;
-  if (ended->is_held || !ended->has_body) return NULL;
+  if (ended->is_held || !ended->goes_once) return NULL;
   // The newest comes first.
   for (struct transfer *t = s->transfers; t; t = t->next)
     if (t->is_held && share_host(t, ended)) longest = t;

@@ -183,7 +183,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
   pp_transfer_hold(t, NULL);
-  t->has_body = pp_handle_has_body(pp_handle_of(easy));
+  t->goes_once = !pp_handle_may_repeat(pp_handle_of(easy));
   pp_connections_keep(s);
   if (was_pending) s->options.ended(s->options.context, last_id, NULL);
   pp_read_url(t);

@@ -52,8 +52,8 @@ struct transfer {
   int attempt;
   bool parked, ready, refreshed;
   bool begun;     // a byte may have left
-  bool has_body;
-  bool is_held;   // waits for another body's end, outside libcurl
+  bool goes_once; // must not be sent twice (pp_handle_may_repeat)
+  bool is_held;   // waits for the end of another such one, outside libcurl
   struct pp_judged *connection;  // that it is on, or was
   int port;
   char scheme[16];
@@ -117,7 +117,7 @@ struct transfer *pp_find_transfer(struct session *s, CURL *easy, uint64_t id);
 // Keeps as many connections between transfers as are worth it, and lets as many stand as may. Whenever a transfer comes or goes.
 void pp_connections_keep(struct session *s);
 
-// Whether the transfer, of a body, is to wait for the end of another one.
+// Whether the transfer is to wait for the end of another one that goes once, as it does.
 bool pp_connections_hold_back(struct session *s, struct transfer *t);
 
 // The one that waits longest for the end of `ended`; NULL: none.

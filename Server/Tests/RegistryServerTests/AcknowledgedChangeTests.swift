@@ -15,12 +15,21 @@ import Testing
     let published = PublishedDocuments(files: [AcknowledgedChangeTests.file])
     let coordinator: DocumentCoordinator
 
-    init(_ store: TroubledStore, confirmations: Int = 1) async throws {
-      let keys = ["a", "b"].map { "{fqdn: \($0).test, domainName: \($0).test, file: all.json}" }
+    /// Two endpoints, the first under this name.
+    static func settings(_ first: String = "a", confirmations: Int = 1) throws
+      -> CoordinatorSettings
+    {
+      let keys = [(first, "a"), ("b", "b")].map {
+        "{fqdn: \($0).test, domainName: \($1).test, file: all.json}"
+      }
       let document = try #require(
         try configuration("keys: [\(keys.joined(separator: ","))]").documents.first)
+      return CoordinatorSettings(document, tls: TLSConfiguration(confirmations: confirmations))
+    }
+
+    init(_ store: TroubledStore, confirmations: Int = 1) async throws {
       coordinator = DocumentCoordinator(
-        CoordinatorSettings(document, tls: TLSConfiguration(confirmations: confirmations)),
+        try Self.settings(confirmations: confirmations),
         services: CoordinatorServices(
           signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
           published: published, health: ServiceHealth(), log: .silent))
@@ -125,6 +134,28 @@ import Testing
     gate.open()
     #expect(await settled.deniedPins == [pin(1)])
     try await change
+  }
+
+  @Test("holds for an endpoint that an edit renames while it is being stored")
+  func renamedMeanwhile() async throws {
+    let server = try await started()
+    await server.probe(shows: 3)
+    #expect(server.pins == [pin(1), pin(2), pin(3)])
+    let id = await server.coordinator.endpoints[0].id
+    let gate = Gate()
+    await store.hold(at: gate)
+    async let change: Void = server.change {
+      state, configured, request throws(AdministrationError) in
+      try state.revoke(pin(3), at: id, configured: configured, force: false, request)
+    }
+    while gate.count == 0 { await Task.yield() }
+    async let edit: Void = server.coordinator.reconfigure(try Server.settings("c"))
+    for _ in 0..<20 { await Task.yield() }
+    gate.open()
+    try await change
+    try await edit
+    await server.coordinator.upkeep(at: Self.now + 60)
+    #expect(server.pins == [pin(1), pin(2)])
   }
 
   @Test("takes no probe away from a key that waits for more")

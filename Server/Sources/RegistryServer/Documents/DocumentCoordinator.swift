@@ -51,8 +51,10 @@ actor DocumentCoordinator {
     publish(copy.signedCopy, says: nil)
   }
 
-  /// Takes over another configuration.
+  /// Takes over another configuration, once what is being stored is: what it says of an endpoint that this one renames would
+  /// be lost.
   func reconfigure(_ settings: CoordinatorSettings) async {
+    await untilWritten()
     self.settings = settings
     await handle(.configured(settings.machine(services.signer.mirrors(of: file))), at: 0)
   }
