@@ -52,10 +52,25 @@ struct AnsweredKinds {
     }
     return withheld
   }
+
+  /// The same of the points that are among the new ones, by whose places there they are known from now on.
+  func following(_ old: [String], to new: [String]) -> AnsweredKinds {
+    func moved(_ times: [Question: Int64]) -> [Question: Int64] {
+      let moved = times.compactMap { question, time in
+        new.firstIndex(of: old[question.route]).map {
+          (Question(route: $0, kind: question.kind), time)
+        }
+      }
+      return Dictionary(moved, uniquingKeysWith: max)
+    }
+    var next = AnsweredKinds()
+    (next.last, next.first) = (moved(last), moved(first))
+    return next
+  }
 }
 
-/// What is remembered of all endpoints. A configuration that is read again goes on with it if it has the same points: otherwise
-/// whoever waits for that had a point's word end with it.
+/// What is remembered of all endpoints. A configuration that is read again goes on with it, for the points that it still has:
+/// otherwise whoever waits for that had a point's word end with it.
 package final class AnsweredQuestions: Sendable {
   package init() {}
 
@@ -69,7 +84,10 @@ package final class AnsweredQuestions: Sendable {
     _ findings: [ProbeFinding], of endpoint: WatchedEndpoint, by points: [String], at now: Int64
   ) -> [String: Set<String>] {
     memory.withLock { memory in
-      if memory.points != points { memory = (points, [:]) }
+      if memory.points != points {
+        let old = memory.points
+        memory = (points, memory.kinds.mapValues { $0.following(old, to: points) })
+      }
       return memory.kinds[endpoint.id, default: AnsweredKinds()].note(
         findings, at: now, every: endpoint.interval)
     }.mapValues { Set($0.map { points[$0] }) }

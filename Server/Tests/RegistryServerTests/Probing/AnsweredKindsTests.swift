@@ -69,7 +69,7 @@ import Testing
     #expect(here.note([Self.finding(nil, route: 0), own], at: 1).isEmpty)
   }
 
-  @Test("is remembered over a new configuration, unless that has other points")
+  @Test("is remembered over a new configuration, of the points that this one has, too")
   func remembered() {
     let questions = AnsweredQuestions()
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.example"))
@@ -81,6 +81,13 @@ import Testing
     }
     #expect(withheld(["direct", "fra"], [first, Self.finding(.rsa)], at: 1).isEmpty)
     #expect(withheld(["direct", "fra"], [first, late], at: 9 * Self.hour) == ["rsa": ["fra"]])
+    // In another place, and beside another one.
+    let second = [
+      Self.finding(nil, route: 2), Self.finding(.rsa, .timeout(.handshake), route: 2),
+    ]
+    #expect(
+      withheld(["direct", "ams", "fra"], second, at: 9 * Self.hour) == ["rsa": ["fra"]])
+    #expect(withheld(["direct", "fra"], [first, late], at: 11 * Self.hour) == ["rsa": ["fra"]])
     #expect(withheld(["direct", "osl"], [first, late], at: 9 * Self.hour) == ["rsa": ["osl"]])
     #expect(withheld(["direct", "osl"], [first, late], at: 11 * Self.hour).isEmpty)
   }
