@@ -54,7 +54,7 @@ actor DocumentCoordinator {
   /// Takes over another configuration, once what is being stored is: what it says of an endpoint that this one renames would
   /// be lost.
   func reconfigure(_ settings: CoordinatorSettings) async {
-    await untilWritten()
+    _ = await settledState()
     self.settings = settings
     await handle(.configured(settings.machine(services.signer.mirrors(of: file))), at: 0)
   }
@@ -150,9 +150,10 @@ actor DocumentCoordinator {
     await Task { _ = await self.carry(effects, at: now) }.value
   }
 
-  /// What is known once what is being stored is: a command that is acknowledged later than this is asked came earlier.
+  /// What is known once what is being stored now is. Not what is stored after that: whoever has a token could put off an edit,
+  /// and the end of his token with it, by one command after the other.
   func settledState() async -> DocumentState {
-    await untilWritten()
+    if machine.isWriting { await withCheckedContinuation { waiting.append($0) } }
     return machine.state
   }
 

@@ -196,10 +196,16 @@ extension RegistryService {
       inForce.withLock(\.documents).map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $1 })
     let coordinators = Dictionary(
       duty.coordinators.map { ($0.file, $0) }, uniquingKeysWith: { $1 })
+    // All at once: a slow signature each, one after the other, would put an edit off for minutes.
+    await withTaskGroup(of: Void.self) { group in
+      for coordinator in duty.coordinators {
+        group.addTask { _ = await coordinator.settledState() }
+      }
+    }
     for new in read.documents {
       let (state, old): (DocumentState, [WatchedEndpoint])
       if let coordinator = coordinators[new.file], let endpoints = before[new.file] {
-        (state, old) = (await coordinator.settledState(), endpoints)
+        (state, old) = (await coordinator.state, endpoints)
       } else if let record = try? await store.record(named: new.file),
         let left = try? DocumentState(decoding: record.bytes, file: new.file)
       {
