@@ -30,6 +30,41 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
+  @Test("chains that cross are refused, and delete nothing of what was begun")
+  func crossing() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let inner = stage.words(["--as", "b", "--then", "echo ran >> \(marker); false"], patience: 1)
+    let call = ([try Tool.path()] + inner).map { "'\($0)'" }.joined(separator: " ")
+    let early = try await stage.announce("--as", "a", "--then", call, patience: 1)
+    #expect(early.exitCode == 3 && stage.jobs.count == 2, "\(early.stderr)")
+    let ledPath = try #require(stage.paths.first { try stage.job($0).contains("leader") })
+    // As the command of the other chain does.
+    let other = try await Tool.run(
+      stage.words(["--as", "a", "--then", "true"], patience: 1),
+      environment: ["PINNING_ANNOUNCEMENT": ledPath])
+    #expect(other.exitCode == 1 && other.stderr.contains("chains that cross"), "\(other.stderr)")
+    #expect(stage.jobs.count == 2)
+    let tries = stage.lines("done")
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(stage.lines("done") == tries + 1)
+    try await stage.stopServer()
+  }
+
+  @Test("what a daemon announces that a command once started is carried out by itself")
+  func byDaemon() async throws {
+    let stage = try await AnnounceStage()
+    try await stage.stopServer()
+    let early = try await Tool.run(
+      stage.words(["--then", "echo ran >> \(stage.stage.directory.path("done"))"], patience: 1),
+      environment: ["PINNING_ANNOUNCEMENT": stage.stage.directory.path("jobs/over.json")])
+    #expect(early.exitCode == 3, "\(early.stderr)")
+    try await stage.startServer()
+    let later = try await stage.resume()
+    #expect(later.exitCode == 0 && stage.lines("done") == 1, "\(later.stderr)")
+    try await stage.stopServer()
+  }
+
   @Test("a daemon that a command starts last has time to become a session of its own")
   func daemon() async throws {
     let stage = try await AnnounceStage()

@@ -101,6 +101,10 @@ final class AnnounceStage {
     let names = try? FileManager.default.contentsOfDirectory(atPath: stage.directory.path("jobs"))
     return (names ?? []).filter { $0.hasSuffix(".json") }
   }
+
+  var paths: [String] { jobs.map { stage.directory.path("jobs/\($0)") } }
+
+  func job(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
 }
 
 @Suite("announce", .timeLimit(.minutes(3)))

@@ -10,7 +10,7 @@ import SslPinningRules
 ///                     "paths": [ { "above": [ … ], "places": [ [vantage, address], … ] } ],
 ///                     "missedProbes": … } ],
 ///         "held": [ { "pin": …, "firstSeen": …, "lastSeen": …, "probes": …,
-///                     "reasons": [ … ], "chain": [ … ], "contradicted": true,
+///                     "reasons": [ … ], "chain": [ … ], "contradicted": true, "missedProbes": …,
 ///                     "witnesses": [ { "vantage": …, "probes": …, "lastSeen": … } ] } ],
 ///         "authorities": [ { "pin": …, "lastSeen": … } ] } },
 ///       "added": [ … ], "overrides": { … }, "tombstones": { … }, "denied": [ … ],

@@ -104,6 +104,9 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
+  /// Whether the last probe that got to the endpoint showed it.
+  public var isShown: Bool { missedProbes == 0 }
+
   /// The vantage points that saw it in the last probe that showed it, sorted.
   public var vantages: [String] {
     witnesses.filter { $0.value.lastSeen == lastSeen }.keys.sorted()

@@ -158,6 +158,7 @@ extension CandidateKey {
       "chain": .array(chain.path.map { .object($0.json) }),
     ]
     if isContradicted { json["contradicted"] = .bool(true) }
+    if !isShown { json["missedProbes"] = .integer(Int64(missedProbes)) }
     return json
   }
 
@@ -176,6 +177,7 @@ extension CandidateKey {
     // The reading server does not know which other endpoints changed at that time.
     if reasons.contains(.vantagePoints) { outvotedAt = lastSeen }
     isContradicted = reader.object["contradicted"]?.boolValue == true
+    missedProbes = max(0, Int(clamping: reader.object["missedProbes"]?.integerValue ?? 0))
     if reasons.contains(.massChange) { probes = max(probes, EndpointKeys.probesWhileHeld + 1) }
   }
 }

@@ -327,7 +327,9 @@ extension EndpointKeys {
   {
     guard keys.count == stored.keys.count, authorities.keys == stored.authorities.keys,
       held.mapValues(\.reasons) == stored.held.mapValues(\.reasons),
-      held.mapValues(\.isContradicted) == stored.held.mapValues(\.isContradicted)
+      held.mapValues(\.isContradicted) == stored.held.mapValues(\.isContradicted),
+      // Servers that follow tell by it whether apps are refused.
+      held.mapValues(\.isShown) == stored.held.mapValues(\.isShown)
     else { return true }
     let slack = max(1, rule.grace / 24)
     guard authorities.allSatisfy({ abs($0.value - (stored.authorities[$0.key] ?? 0)) <= slack })

@@ -132,7 +132,7 @@ extension Condition {
       var condition = Condition(
         .alert(alert.kind), file: file, subject: alert.endpoint, pin: alert.pin,
         since: alert.since, message: alert.message,
-        isRefusing: isRefusing(alert, probes[alert.endpoint])
+        isRefusing: isRefusing(alert, probes[alert.endpoint], state)
           && !state.isVouched(for: alert, by: terms[alert.endpoint]))
       condition.patterns = alert.patterns
       switch alert.kind {
@@ -155,13 +155,20 @@ extension Condition {
   /// - A key that is held refuses those that meet it, for as long as the endpoint shows it, unless a CA above it is enough
   ///   (``DocumentState/isVouched(for:by:)``).
   /// - A chain that proves nothing, a denied key, and a path without a CA that is asked for refuse everybody there.
-  package static func isRefusing(_ alert: ServerAlert, _ last: LastProbe?) -> Bool {
+  ///
+  /// - Parameter last: what the endpoint showed last; `nil` if this server has not probed it, as one that follows.
+  package static func isRefusing(
+    _ alert: ServerAlert, _ last: LastProbe?, _ state: DocumentState
+  ) -> Bool {
     switch alert.kind {
-    case .chainRefused, .deniedKeySeen, .caMissing: true
+    case .chainRefused, .deniedKeySeen, .caMissing: return true
     case .keyHeld:
-      // Not probed since the start: it was shown when the alert was stored.
-      last.map { last in last.leaves.contains { $0.pin == alert.pin } } ?? true
-    default: false
+      guard let last else {
+        let held = state.keysByEndpoint[alert.endpoint]?.held
+        return alert.pin.flatMap { held?[$0]?.isShown } ?? true
+      }
+      return last.leaves.contains { $0.pin == alert.pin }
+    default: return false
     }
   }
 

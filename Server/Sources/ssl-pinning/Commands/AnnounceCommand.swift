@@ -76,7 +76,7 @@ enum AnnounceCommand {
     guard invocation.arguments.isEmpty else {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
     }
-    // Commands may take long, and who settles must be looked at meanwhile: all others first, and again after each command.
+    // Commands may take long, and who settles must be looked at meanwhile: all others first.
     let all = try AnnouncementJob.all(in: folder)
     var (status, ready) = (ExitStatus.yes, [AnnouncementJob]())
     for begun in all {
@@ -86,18 +86,25 @@ enum AnnounceCommand {
       }
       status = status.worse(own)
     }
-    let settling = all.filter { begun in !ready.contains { $0.path == begun.path } }
-    for begun in ready {
-      status = status.worse(await goOn(with: begun, withCommand: true) ?? .yes)
-      for other in settling { _ = await goOn(with: other, withCommand: false, isToldAgain: false) }
+    var order = AnnouncementOrder(slow: ready.map(\.slow))
+    var took = 0.0
+    while let next = order.next(after: took) {
+      let start = ContinuousClock.now
+      status = status.worse(await goOn(with: ready[next], withCommand: true) ?? .yes)
+      took = (ContinuousClock.now - start) / .seconds(1)
+      let end = AnnouncementOrder.isLong(took) ? Int64(Date().timeIntervalSince1970) : nil
+      if var left = ready[next].current { try left.note(slowAt: end) }
+    }
+    if order.left > 0 {
+      Terminal.say("\(order.left) more are left to the next call: a command took \(Int(took)) s")
+      status = status.worse(.couldNotFindOut)
     }
     return status
   }
 
-  /// - Parameter isToldAgain: whether it is said that it is not over.
   /// - Returns: what came of it, which is told; `nil` if its command is next, and is not to be run.
   private static func goOn(
-    with begun: AnnouncementJob, withCommand: Bool, isToldAgain: Bool = true
+    with begun: AnnouncementJob, withCommand: Bool
   ) async -> ExitStatus? {
     // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
     guard let job = begun.current else { return .yes }
@@ -114,7 +121,6 @@ enum AnnounceCommand {
       var run = try AnnouncementRun(job, try job.invocation())
       return try await run.run(patience: nil, withCommand: withCommand)
     } catch {
-      if case .couldNotFindOut = error, !isToldAgain { return error.status }
       // With the file's name: whoever gives it up deletes that.
       Terminal.say("\(job.key) (\(job.path)): \(error.message)")
       return error.status
@@ -124,6 +130,31 @@ enum AnnounceCommand {
   private static func busy(_ job: AnnouncementJob) -> CommandFailure {
     .couldNotFindOut(
       "\(job.key) is being announced by another call; hint: announce --resume goes on afterwards")
+  }
+}
+
+/// In which order `--resume` runs commands, and when it leaves the rest to the next call.
+///
+/// - A call ends after a command that took long. So all lists are looked at again before the next one, and a key that
+///   settles loses no time to it, nor does one that another's command looks for.
+/// - Those that failed after they took long come last, and take turns: one that hangs each time keeps no other one waiting.
+struct AnnouncementOrder {
+  private var waiting: ArraySlice<Int>
+
+  /// - Parameter slow: of each, when its command failed after it took long.
+  init(slow: [Int64?]) {
+    waiting = slow.indices.sorted { (slow[$0] ?? .min, $0) < (slow[$1] ?? .min, $1) }[...]
+  }
+
+  /// How many have not had their turn.
+  var left: Int { waiting.count }
+
+  /// Whether a command took long, in seconds.
+  static func isLong(_ seconds: Double) -> Bool { seconds >= 60 }
+
+  /// - Parameter seconds: how long the one before took.
+  mutating func next(after seconds: Double) -> Int? {
+    Self.isLong(seconds) ? nil : waiting.popFirst()
   }
 }
 

@@ -10,7 +10,7 @@ import TLSTools
 ///   file is there from then on, and only who finds its own ends one.
 /// - One that the command of another begins is led by that, which alone carries it out, for it looks at its own lists
 ///   before. If it is refused for good or replaced, those that it leads end with it; if somebody deleted it, they wait to
-///   be deleted, too; if it is done, they go on by themselves.
+///   be deleted, too; if it is done, they go on by themselves. None begins what leads it, or each would wait for the other.
 /// - The file names a command to run, so it and its folder belong to root or to who runs it, and nobody else writes there.
 struct AnnouncementJob {
   /// The file with the key.
@@ -27,6 +27,8 @@ struct AnnouncementJob {
   private var listed: (pin: String, listing: AnnouncementProgress.Listing)?
   /// The key that waits for a second person, and since when, in Unix seconds.
   private var proposed: (pin: String, since: Int64)?
+  /// When its command failed last, if it took long, in Unix seconds.
+  private(set) var slow: Int64?
 
   /// - Parameters:
   ///   - place: the document and the endpoint that will show the key.
@@ -47,7 +49,10 @@ struct AnnouncementJob {
       throw .usage("--resume has no standard input to read again; hint: name a file")
     }
     id = UUID().uuidString
-    leader = ProcessInfo.processInfo.environment[Self.leaderVariable]
+    // A daemon that a command once started has the variable still.
+    leader = ProcessInfo.processInfo.environment[Self.leaderVariable].flatMap {
+      AnnouncementJob(path: $0)?.path
+    }
     let digest = Digest.sha256(
       (name ?? [directory, file, place.document, place.endpoint].joined(separator: "\u{0}")).utf8
     ).prefix(12)
@@ -58,6 +63,7 @@ struct AnnouncementJob {
     {
       // A person who calls again proposes again: the proposal may have been taken back.
       (listed, proposed) = (before.listed, leader == nil ? nil : before.proposed)
+      slow = before.slow
     }
   }
 
@@ -75,9 +81,11 @@ struct AnnouncementJob {
         pin,
         .init(
           since: max(0, since), seen: max(0, json["seen"]?.integerValue ?? since),
-          isBlind: json["blind"]?.boolValue ?? false)
+          isBlind: json["blind"]?.boolValue ?? false,
+          lost: max(0, json["lost"]?.integerValue ?? 0), reason: json["reason"]?.stringValue)
       )
     }
+    slow = json["slow"]?.integerValue
     if let pin = json["proposed"]?.stringValue, let since = json["proposedSince"]?.integerValue {
       proposed = (pin, since)
     }
@@ -124,6 +132,11 @@ struct AnnouncementJob {
     try FileLock.holding(folder) { () throws(CommandFailure) in
       // --resume would carry out nothing of it.
       if let refusal = FileKeepers.refusal(of: folder) { throw .no("\(folder): \(refusal)") }
+      guard !isLeadingItself else {
+        throw .no(
+          "\(key) is announced by what it would begin; hint: chains that cross are two, each with names of its own (--as)"
+        )
+      }
       let before = AnnouncementJob(path: path)
       try write()
       // The same call again goes on with what it leads.
@@ -164,6 +177,16 @@ struct AnnouncementJob {
     }
   }
 
+  /// Whether what leads it is led by another one of its name, at any distance.
+  private var isLeadingItself: Bool {
+    var (above, met) = (isLed ? leader : nil, Set<String>())
+    while let next = above, met.insert(next).inserted {
+      if next == path { return true }
+      above = AnnouncementJob(path: next)?.leader
+    }
+    return false
+  }
+
   /// That all lists have this key, as far as it is known.
   func listing(of pin: SPKIPin) -> AnnouncementProgress.Listing? {
     listed.flatMap { $0.pin == pin.base64 ? $0.listing : nil }
@@ -185,6 +208,13 @@ struct AnnouncementJob {
   ) throws(CommandFailure) {
     guard listing != self.listing(of: pin) else { return }
     listed = listing.map { (pin.base64, $0) }
+    try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
+  }
+
+  /// Remembers that its command failed after it took long, or not any more.
+  mutating func note(slowAt now: Int64?) throws(CommandFailure) {
+    guard slow != now else { return }
+    slow = now
     try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
   }
 
@@ -210,7 +240,10 @@ struct AnnouncementJob {
     if let (pin, listing) = listed {
       (json["listed"], json["since"]) = (.string(pin), .integer(listing.since))
       (json["seen"], json["blind"]) = (.integer(listing.seen), .bool(listing.isBlind))
+      json["lost"] = .integer(listing.lost)
+      json["reason"] = listing.reason.map { .string($0) }
     }
+    json["slow"] = slow.map { .integer($0) }
     if let proposed {
       (json["proposed"], json["proposedSince"]) = (
         .string(proposed.pin), .integer(proposed.since)

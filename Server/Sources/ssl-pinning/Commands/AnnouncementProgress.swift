@@ -9,8 +9,9 @@
 ///   lies between may take the key back, so after every pause they are looked at again.
 /// - What fails is tried again, later each time, but for what the server refuses.
 /// - Time in which a list could not be looked at, or in which nobody looked, is none to settle in: apps may have been
-///   without it, too, and ask again later. A clock that is set back is such a time, and so is one that is set ahead by more
-///   than a quarter of an hour.
+///   without it, too. After more than a quarter of an hour they ask again later, and that is waited for as well; after less,
+///   they do within minutes, and a list that fails now and then must not keep a key from ever settling. A clock that is
+///   set back is such a time, and so is one that is set ahead by more than a quarter of an hour.
 struct AnnouncementProgress {
   enum Step: Equatable {
     case look, stage, run
@@ -35,6 +36,9 @@ struct AnnouncementProgress {
     var seen: Int64
     /// Whether one of them could not be looked at since.
     var isBlind = false
+    /// How many seconds did not count, and why the last of them.
+    var lost: Int64 = 0
+    var reason: String?
   }
 
   enum Finding {
@@ -62,10 +66,6 @@ struct AnnouncementProgress {
 
   /// The longest pause, in seconds.
   static let longest = 60.0
-  /// Who looked again after so many seconds has looked all the time: the timer calls `--resume` a minute after the last
-  /// call, which takes its time for all others first.
-  private static let steady: ClosedRange<Int64> = 0...900
-
   /// - Parameters:
   ///   - settle: for how many seconds all lists must have had the key.
   ///   - listing: what an earlier process found.
@@ -81,16 +81,19 @@ struct AnnouncementProgress {
   mutating func enter(_ finding: Finding, at now: Int64) {
     switch finding {
     case .listed:
-      let since = listing?.settlingSince(at: now, steady: Self.steady) ?? now
-      listing = Listing(since: since, seen: now)
-      guard now - since < settle else {
+      let seen = listing?.seen(at: now) ?? Listing(since: now, seen: now)
+      listing = seen
+      let left = seen.since + settle - now
+      guard left > 0 else {
         next = .run
         return
       }
-      trouble = "all lists have the key, and for \(settle) s before it is used"
-      next = .pause(min(Self.longest, Double(since + settle - now)))
+      trouble = "all lists have the key, and must for \(left) s more before it is used"
+      if seen.lost > 0 { trouble += "; \(seen.lost) s did not count: \(seen.reason ?? "")" }
+      next = .pause(min(Self.longest, Double(left)))
     case .unseen(let reason):
       listing?.isBlind = true
+      listing?.reason = reason
       wait(reason)
     case .missing(let place):
       // What was there and is gone is staged anew.
@@ -126,13 +129,21 @@ struct AnnouncementProgress {
 }
 
 extension AnnouncementProgress.Listing {
-  /// Since when it counts, now that all lists have the key again.
-  fileprivate func settlingSince(at now: Int64, steady: ClosedRange<Int64>) -> Int64 {
+  /// Who looked again after so many seconds has looked all the time: the timer calls `--resume` a minute after the last
+  /// call, which takes its time for all others, and for a command of ten minutes.
+  private static let short: Int64 = 900
+
+  /// The same now that all lists have the key again.
+  fileprivate func seen(at now: Int64) -> Self {
     let gap = now - seen
+    var next = Self(since: since, seen: now, lost: lost, reason: reason)
     // The clock was set back: how long ago that was, nobody knows.
-    guard gap >= 0, since <= seen else { return now }
-    guard isBlind || !steady.contains(gap) else { return since }
-    // Apps that found nobody ask again after up to twice that time (`RefreshSchedule`).
-    return min(since + 3 * gap, now)
+    guard gap >= 0, since <= seen else { return Self(since: now, seen: now) }
+    guard isBlind || gap > Self.short else { return next }
+    if !isBlind { next.reason = "nobody looked at the lists" }
+    // Apps that found nobody for long ask again after up to twice that time (`RefreshSchedule`).
+    next.since = min(since + (gap > Self.short ? 3 : 1) * gap, now)
+    next.lost += next.since - since
+    return next
   }
 }

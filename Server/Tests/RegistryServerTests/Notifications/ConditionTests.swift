@@ -38,6 +38,35 @@ import Testing
     }
   }
 
+  @Test(
+    "of a held key by the record where this server probes nothing, and that says at once what is shown"
+  )
+  func followed() throws {
+    var bench = LedgerBench()
+    func see(_ key: UInt8, under authority: UInt8) {
+      bench.see([(LedgerBench.here, "", .key(key, under: authority))], every: 60)
+    }
+    /// Whether it was worth storing, and whether a server that has not probed says that apps are refused.
+    func told(after stored: EndpointKeys) throws -> [Bool] {
+      var state = Self.state(.keyHeld)
+      state.keysByEndpoint["e:443"] = try EndpointKeys(StateReader(bench.endpointKeys.json, "keys"))
+      return [
+        bench.endpointKeys.isWorthStoring(over: stored, at: bench.now, rule: LedgerBench.rule)
+      ] + Condition.alerts(of: state, [:], in: "f").map(\.isRefusing)
+    }
+    for _ in 0..<3 { see(1, under: 100) }
+    for _ in 0..<4 { see(2, under: 101) }
+    try #require(bench.endpointKeys.held[pin(2)] != nil)
+    var stored = bench.endpointKeys
+    see(1, under: 100)
+    #expect(try told(after: stored) == [true, false])
+    stored = bench.endpointKeys
+    see(1, under: 100)
+    #expect(try told(after: stored) == [false, false])
+    see(2, under: 101)
+    #expect(try told(after: stored) == [true, true])
+  }
+
   @Test("of a key that nobody announced once it is listed, and of apps that it refuses until then")
   func unstored() {
     let endpoint = WatchedEndpoint(fqdn: HostName.literal("e"))
