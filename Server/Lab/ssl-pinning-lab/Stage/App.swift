@@ -27,7 +27,10 @@ final class App: Sendable {
   /// Every way of sending requests; each must hold by itself.
   var dialers: [Dialer] {
     [
-      dialer("session") { [session] in try await session.data(for: $0) },
+      dialer("session") { [session] request in
+        // Never cancelled: Foundation may hang for good by that (docs/platform-matrix.md).
+        try await Task { try await session.data(for: request) }.value
+      },
       dialer("data(for:)") { [client] in try await client.data(for: $0, timeout: 30) },
     ]
   }
