@@ -106,16 +106,19 @@ extension DocumentState {
   /// The hosts whose keys would wait for a person once these endpoints are configured, since a person decides about those of a host
   /// that joins them, or that they join: a rotation of theirs would lock apps out until somebody comes.
   func waitsSpread(configuring endpoints: [WatchedEndpoint]) -> [String] {
-    func waits(_ endpoint: WatchedEndpoint) -> Bool { overrides[endpoint.id]?.approval == .manual }
+    // Of an endpoint that says so itself, nobody's word comes from another one.
+    let meant = Set((endpoints + added).filter { $0.approval == .manual }.map(\.id))
+    func waits(_ endpoint: WatchedEndpoint) -> Bool {
+      meant.contains(endpoint.id) || overrides[endpoint.id]?.approval == .manual
+    }
     let before = (orphans + watched).filter { keysByEndpoint[$0.id]?.hasKept ?? false }
     guard before.contains(where: waits) else { return [] }
     let free = Set(before.filter { !waits($0) }.flatMap(\.patterns))
       .subtracting(before.filter(waits).flatMap(\.patterns))
-    let meant = Set(endpoints.filter { $0.approval == .manual }.map(\.id))
     var next = self
     next.follow(next.endpoints(configured: endpoints))
     return next.endpoints(configured: endpoints)
-      .filter { $0.approval == .manual && !waits($0) && !meant.contains($0.id) }
+      .filter { !waits($0) && next.overrides[$0.id]?.approval == .manual }
       .flatMap { endpoint in
         endpoint.patterns.filter(free.contains).map { "\($0) waits for a person at \(endpoint.id)" }
       }.sorted()

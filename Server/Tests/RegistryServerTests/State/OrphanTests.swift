@@ -413,6 +413,27 @@ import Testing
     #expect(told(endpoint(4, "a.test").id) == [pin(2)])
   }
 
+  @Test("and no edit is told of because a person decides about an endpoint that was added so")
+  func waitsByItself() {
+    let (www, api) = (endpoint(1, "www.test"), endpoint(2, "api.test"))
+    var own = endpoint(3, "own.test")
+    own.approval = .manual
+    let server = start([www, api], at: now)
+    show(1, under: 101, at: www, server, now)
+    show(2, under: 102, at: api, server, now)
+    let (added, request) = (own, DocumentState.Request(who: "ada", at: now, why: ""))
+    perform(server, at: now) { state, _ throws(AdministrationError) in
+      try state.add(added, configured: [www, api], request)
+    }
+    show(3, under: 103, at: own, server, now)
+    perform(server, at: now) { state, _ in
+      state.change(api.id, interval: nil, approval: .manual, isPaused: nil, request)
+    }
+    for configured in [[www, api], [www], [www, api, endpoint(4, "new.test")], [www, api, own]] {
+      #expect(server.machine.state.wordsLost(configuring: configured).isEmpty)
+    }
+  }
+
   @Test("and its edit is told if hosts would wait for a person, too, for which nobody asked that")
   func waitsSpread() {
     let (www, api) = (endpoint(1, "www.test"), endpoint(2, "api.test"))
