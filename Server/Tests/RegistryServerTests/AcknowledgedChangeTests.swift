@@ -131,7 +131,7 @@ import Testing
     async let change: Void = server.deny(1)
     #expect(await eventually { gate.count == 1 })
     async let settled = server.coordinator.settledState()
-    for _ in 0..<20 { await Task.yield() }
+    for _ in 0..<2000 { await Task.yield() }
     gate.open()
     #expect(await settled.deniedPins == [pin(1)])
     try await change
@@ -151,7 +151,7 @@ import Testing
     }
     #expect(await eventually { gate.count == 1 })
     async let edit: Void = server.coordinator.reconfigure(try Server.settings("c"))
-    for _ in 0..<20 { await Task.yield() }
+    for _ in 0..<2000 { await Task.yield() }
     gate.open()
     try await change
     try await edit

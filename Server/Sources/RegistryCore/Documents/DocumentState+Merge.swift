@@ -71,7 +71,6 @@ extension DocumentState {
     // Taken out by then, and added again since.
     for endpoint in watched { theirs.tombstones[endpoint.id] = nil }
     var merged = merging(theirs, base: theirs)
-    (merged.watched, merged.orphans) = (watched, orphans)
     // What people had said goes along with the hosts that left or moved since.
     var followed = theirs
     followed.follow(theirs.endpoints(configured: configured))

@@ -40,6 +40,16 @@ struct APIRequest: Sendable {
     try BodyReader(body, known: known)
   }
 
+  /// The body in canonical form (RFC 8785).
+  func canonicalBody() throws(APIError) -> String {
+    guard !body.isEmpty else { return "" }
+    do throws(JSONError) {
+      return String(
+        decoding: try JSONValue(parsing: body, limits: BodyReader.limits).canonicalBytes,
+        as: UTF8.self)
+    } catch { throw APIError(400, "the body is not JSON: \(error)") }
+  }
+
   /// The reason in a query that has nothing else.
   func whyInQuery() throws(APIError) -> String {
     try query(["why"]).text("why", atMost: Self.longestReason) ?? ""

@@ -39,8 +39,9 @@ extension AdministrationRoutes {
     let proposal = try await proposals.add(
       Proposal(
         route: call.route, path: call.path, query: call.query.map { [$0.name, $0.value] },
-        body: String(decoding: call.body, as: UTF8.self), what: kind, file: command.file,
-        endpoint: endpoint, pin: pin, why: why, basis: basis, who: call.administrator.name,
+        body: try call.canonicalBody(), what: kind, file: command.file, endpoint: endpoint,
+        pin: pin,
+        why: why, warnings: warnings, basis: basis, who: call.administrator.name,
         token: call.administrator.tokenID, at: now, expires: now + Proposal.life))
     proposals.tell(.warn, "change_proposed", proposal)
     var body = members

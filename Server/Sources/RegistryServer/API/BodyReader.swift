@@ -9,7 +9,7 @@ struct BodyReader {
 
   /// How many bytes a body may have.
   static let maximumBytes = 64 << 10
-  private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: maximumBytes)
+  static let limits = JSONLimits(maximumDepth: 4, maximumBytes: maximumBytes)
 
   init(_ bytes: [UInt8], known: [String]) throws(APIError) {
     guard !bytes.isEmpty else { throw .badRequest("the body is empty", hint: "send a JSON object") }

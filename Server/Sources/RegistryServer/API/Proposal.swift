@@ -15,6 +15,7 @@ struct Proposal: Sendable, Equatable {
   var route: String
   var path: [String: String]
   var query: [[String]]
+  /// In canonical form: blanks and escapes could hide a member from who confirms it.
   var body: String
   /// What it is, for people: as in `deny`.
   var what: String
@@ -22,6 +23,8 @@ struct Proposal: Sendable, Equatable {
   var endpoint: String?
   var pin: SPKIPin?
   var why: String
+  /// What the first person was warned of.
+  var warnings: [String] = []
   /// What was known of the key and its hosts when it was proposed, as a hash.
   var basis: String
   /// Who, by which token, and when.
@@ -55,7 +58,7 @@ struct Proposal: Sendable, Equatable {
   func repeats(_ other: Proposal) -> Bool {
     var same = self
     (same.at, same.expires, same.nonce) = (other.at, other.expires, other.nonce)
-    same.confirming = other.confirming
+    (same.confirming, same.warnings) = (other.confirming, other.warnings)
     return same == other
   }
 
@@ -86,7 +89,9 @@ extension Proposal {
       route: route, path: parameters,
       query: query.map { $0.arrayValue?.compactMap(\.stringValue) ?? [] }, body: body, what: what,
       file: text("file"), endpoint: text("endpoint"),
-      pin: text("pin").flatMap { try? SPKIPin(base64: $0) }, why: why, basis: basis, who: who,
+      pin: text("pin").flatMap { try? SPKIPin(base64: $0) }, why: why,
+      warnings: json["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? [], basis: basis,
+      who: who,
       token: token, at: at, expires: expires, nonce: nonce,
       confirming: json["confirming"]?.integerValue)
   }
@@ -104,17 +109,19 @@ extension Proposal {
       "route": .string(route), "path": .object(JSONObject(path.map { ($0, .string($1)) })),
       "query": .array(query.map { .texts($0) }), "body": .string(body), "what": .string(what),
       "file": .nullable(file), "endpoint": .nullable(endpoint), "pin": .nullable(pin),
-      "why": .string(why), "basis": .string(basis), "who": .string(who), "token": .string(token),
+      "why": .string(why), "warnings": .texts(warnings), "basis": .string(basis),
+      "who": .string(who), "token": .string(token),
       "at": .integer(at), "expires": .integer(expires), "nonce": .string(nonce),
     ]
   }
 
-  /// As administrators see it: with the request as it was made.
+  /// As administrators see it: with the request.
   var shown: JSONValue {
     .object([
       "id": .string(id), "what": .string(what), "file": .nullable(file),
       "endpoint": .nullable(endpoint), "pin": .nullable(pin), "why": .string(why),
-      "request": .string(body), "who": .string(who), "token": .string(token), "at": .integer(at),
+      "request": .string(body), "warnings": .texts(warnings), "who": .string(who),
+      "token": .string(token), "at": .integer(at),
       "expires": .integer(expires),
     ])
   }

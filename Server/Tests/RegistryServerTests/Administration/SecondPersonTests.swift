@@ -78,6 +78,24 @@ import Testing
   }
 
   @Test(
+    "sees the request without what could hide a part of it, and what the first one was warned of")
+  func canonical() async throws {
+    let service = try await Self.running()
+    let blanks = String(repeating: " ", count: 5000)
+    let hidden = "{\"why\":\"x\"," + blanks + "\"\\u0070in\":\"\(pin(9).base64)\"}"
+    let answer = try await Self.call(service, as: "alice", "POST", "/denials", hidden)
+    #expect(answer.status == 202, "\(answer.json)")
+    let seen = try await Self.call(service, as: "bob", "GET", "/proposals")
+    #expect(seen["proposals", "0", "request"] == .string(#"{"pin":"\#(pin(9).base64)","why":"x"}"#))
+    let warnings = try #require(answer["warnings"]?.arrayValue)
+    #expect(!warnings.isEmpty)
+    #expect(
+      seen["proposals", "0", "warnings"]?.arrayValue.map { warnings.starts(with: $0) } == true)
+    #expect(seen["proposals", "0", "warnings"]?.arrayValue?.count == warnings.count - 1)
+    await service.stop()
+  }
+
+  @Test(
     "nobody is his own second person: neither by the same token, nor by another of his name",
     arguments: [("alice", 0), ("alice", 1), ("Alice", 1), ("ALICE", 0)] as [(String, Int64)])
   func oneself(name: String, later: Int64) async throws {

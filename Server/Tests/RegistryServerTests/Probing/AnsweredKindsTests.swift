@@ -87,6 +87,9 @@ import Testing
     ]
     #expect(
       withheld(["direct", "ams", "fra"], second, at: 9 * Self.hour) == ["rsa": ["fra"]])
+    // Not by its first hour.
+    #expect(
+      withheld(["direct", "ams", "fra"], second, at: 11 * Self.hour) == ["rsa": ["fra"]])
     #expect(withheld(["direct", "fra"], [first, late], at: 11 * Self.hour) == ["rsa": ["fra"]])
     #expect(withheld(["direct", "osl"], [first, late], at: 9 * Self.hour) == ["rsa": ["osl"]])
     #expect(withheld(["direct", "osl"], [first, late], at: 11 * Self.hour).isEmpty)

@@ -123,6 +123,7 @@ import Testing
     bench.see(Self.view(.key(1), .key(1), .silent, .silent), 3, unreachedBy: blocked)
     // A rolling deploy: the server of the one point that gets there comes first.
     bench.see(Self.view(.key(1), .key(2), .silent, .silent), unreachedBy: blocked)
+    bench.see(Self.view(.key(1), .key(1), .silent, .silent), unreachedBy: blocked)
     bench.see(Self.view(.key(2), .key(2), .silent, .silent), 40, every: 60, unreachedBy: blocked)
     #expect(bench.keys == [1, 2])
   }

@@ -25,12 +25,13 @@ export function proposalsPanel(proposals, refresh) {
 }
 
 /// Shows the request itself: what is confirmed is what stands there.
-function story({ what, who, pin, file, endpoint, why, request }) {
+function story({ what, who, pin, file, endpoint, why, request, warnings }) {
   return [
     element("p", null, element("strong", null, who), ` wants to ${what}: `, [file, endpoint].filter(Boolean).join(" ")),
     pin ? element("p", null, pinText(pin)) : null,
     why ? element("p", null, `Why: ${why}`) : null,
     request ? element("pre", null, request) : null,
+    (warnings ?? []).map((warning) => element("p", null, element("strong", null, "Warning: "), warning)),
   ];
 }
 

@@ -49,7 +49,9 @@ enum AdminProposals {
     let proposals = answer["proposals"]?.arrayValue?.compactMap(\.objectValue) ?? []
     guard !proposals.isEmpty else { return nil }
     var table = TextTable(
-      header: ["PROPOSAL", "WHAT", "FILE", "ENDPOINT", "PIN", "BY", "WAITS", "WHY", "REQUEST"])
+      header: [
+        "PROPOSAL", "WHAT", "FILE", "ENDPOINT", "PIN", "BY", "WAITS", "WHY", "REQUEST", "WARNINGS",
+      ])
     for proposal in proposals {
       func text(_ name: String) -> String { proposal[name]?.stringValue ?? "" }
       table.add([
@@ -57,6 +59,7 @@ enum AdminProposals {
         AdminLists.span(proposal["at"], to: now), text("why"),
         // Who confirms it confirms all of it. A certificate request is long, and its key is the pin.
         text("what") == "stage" ? "" : text("request"),
+        (proposal["warnings"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: "; "),
       ])
     }
     return table.text
