@@ -28,12 +28,16 @@ import Testing
       return CoordinatorSettings(document, tls: TLSConfiguration(confirmations: confirmations))
     }
 
-    init(_ store: TroubledStore, confirmations: Int = 1) async throws {
+    init(
+      _ store: TroubledStore, confirmations: Int = 1,
+      services change: (inout CoordinatorServices) -> Void = { _ in }
+    ) async throws {
+      var services = CoordinatorServices(
+        signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
+        published: published, health: ServiceHealth(), log: .silent)
+      change(&services)
       coordinator = DocumentCoordinator(
-        try Self.settings(confirmations: confirmations),
-        services: CoordinatorServices(
-          signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
-          published: published, health: ServiceHealth(), log: .silent))
+        try Self.settings(confirmations: confirmations), services: services)
       try await coordinator.open()
     }
 
@@ -157,6 +161,36 @@ import Testing
     try await edit
     await server.coordinator.upkeep(at: Self.now + 60)
     #expect(server.pins == [pin(2), pin(3)])
+  }
+
+  @Test("leaves other servers time for theirs: half of what it took, and not for ever")
+  func turns() async throws {
+    let (time, took, pauses) = (Locked<Int64>(0), Locked<Int64>(0), Locked([Int64]()))
+    let server = try await Server(store) { services in
+      // Each reading of the clock is so much later.
+      services.ticks = {
+        time.withLock {
+          $0 += took.withLock { $0 }
+          return $0
+        }
+      }
+      services.pause = { left in
+        pauses.withLock { $0.append(left) }
+        time.withLock { $0 += left }
+      }
+    }
+    for endpoint in 0..<2 { await server.probe(endpoint, shows: UInt8(endpoint) + 1) }
+    try await server.deny(7)
+    took.withLock { $0 = 400 }
+    try await server.deny(8)
+    took.withLock { $0 = 0 }
+    try await server.deny(9)
+    try await server.deny(10)
+    took.withLock { $0 = 90_000 }
+    try await server.deny(11)
+    took.withLock { $0 = 0 }
+    try await server.deny(12)
+    #expect(pauses.withLock { $0 } == [200, 10_000])
   }
 
   @Test("takes no probe away from a key that waits for more")

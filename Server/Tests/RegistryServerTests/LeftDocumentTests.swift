@@ -92,6 +92,16 @@ struct LeftDocumentTests {
     }
     try await first.service.checkTerms(
       RegistryServerTests.configuration("keys: \(apart)\n"))
+    // A token's end in it counts all the same.
+    let service = AdministeredService(scripted: first)
+    let header = ["Authorization": "Bearer \(try service.token("lost"))"]
+    let id = AdminTokenIssuer.id(of: try service.token("lost"))
+    let edit = try RegistryServerTests.configuration(
+      "keys: \(together)\nui: {revoked_tokens: [\"\(id)\"]}\n")
+    #expect(try await service.call("GET", "/session", headers: header).status == 200)
+    await first.service.readAgain { edit }
+    #expect(first.log.events("configuration_refused").count == 1)
+    #expect(try await service.call("GET", "/session", headers: header).status == 401)
     await first.service.stop()
     let next = try ScriptedService(keys: together, storage: Self.storage, sharing: first)
     let trial = try await ConfigurationTrial(next.configuration, at: next.clock.now())

@@ -30,7 +30,11 @@ import Testing
 
   @Test(
     "fails beyond what gzip can make of it, with a session and without one",
-    arguments: [HTTPResponse.Delivery.whole, .chunked(pieceBytes: 32_768)])
+    arguments: [
+      HTTPResponse.Delivery.whole, .chunked(pieceBytes: 32_768),
+      // Of each turn a read.
+      .drip(pieceBytes: 16_384, pauseMilliseconds: 50),
+    ])
   func bounded(delivery: HTTPResponse.Delivery) async throws {
     let zeros = "head -c \(Self.megabytes << 20) /dev/zero | gzip -9"
     let bodies = try [

@@ -16,6 +16,10 @@ struct CoordinatorServices: Sendable {
   var metrics: ServerMetrics?
   /// Whether the time is known to be right: then a statement of a time to come may be taken back.
   var isClockConfirmed: @Sendable () -> Bool = { false }
+  /// Milliseconds of a clock that is never set.
+  var ticks: @Sendable () -> Int64 = MonotonicReading.milliseconds
+  /// Waits so many milliseconds.
+  var pause: @Sendable (Int64) async -> Void = { try? await Task.sleep(for: .milliseconds($0)) }
   /// What is served while the store is not believed; `nil` serves nothing then.
   var copies: LastCopies?
   /// Tells a sudden change of all endpoints, whatever their documents.

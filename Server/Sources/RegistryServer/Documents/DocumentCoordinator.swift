@@ -9,6 +9,10 @@ import TLSTools
 /// - What the machine says is done in the order in which it says it, and before anything else is decided, unless it
 ///   has to be waited for. What is published comes first, so that a later document is never published before.
 /// - Whoever wants to write waits until nothing is being written.
+/// - After a change that somebody asked for, no other one begins for half the time that it took. Of servers that write all the
+///   time, the one that begins first wins each time, and signs while the other one's signature is thrown away: so whoever sends
+///   one change after the other to one server would keep all others from writing. Half the time gives each of them its turn
+///   within three attempts.
 actor DocumentCoordinator {
   nonisolated let file: String
   nonisolated let services: CoordinatorServices
@@ -24,6 +28,8 @@ actor DocumentCoordinator {
   private var parts: Task<(domains: [UInt8], history: [[UInt8]]), Never>?
   /// The document that was signed last, made ready to be published.
   private var finished: PublishedDocument?
+  /// Until when no change begins, by the clock of ticks.
+  private var othersTurnEnds: Int64 = .min
   /// The last reason not to believe the store.
   private var lastFault: SealFault?
 
@@ -88,10 +94,16 @@ actor DocumentCoordinator {
       @escaping @Sendable (inout DocumentState, [WatchedEndpoint]) throws(AdministrationError)
       -> [HistoryEntry]
   ) async throws(AdministrationError) -> [HistoryEntry] {
-    await untilWritten()
-    guard let answer = await handle(.command(change), at: now) else { return [] }
-    return try answer.get()
+    await untilTurn()
+    let begun = services.ticks()
+    let answer = await handle(.command(change), at: now)
+    let ended = services.ticks()
+    othersTurnEnds = ended + min(Self.longestTurn, (ended - begun) / 2)
+    return try answer?.get() ?? []
   }
+
+  /// In milliseconds: a store that hangs is no reason to wait for longer.
+  private static let longestTurn: Int64 = 10_000
 
   /// What is due without a probe: takes over what another server stored, and signs again when the
   /// document is a day old.
@@ -155,6 +167,15 @@ actor DocumentCoordinator {
   func settledState() async -> DocumentState {
     if machine.isWriting { await withCheckedContinuation { waiting.append($0) } }
     return machine.state
+  }
+
+  private func untilTurn() async {
+    while true {
+      await untilWritten()
+      let left = othersTurnEnds - services.ticks()
+      guard left > 0 else { return }
+      await services.pause(left)
+    }
   }
 
   private func untilWritten() async {

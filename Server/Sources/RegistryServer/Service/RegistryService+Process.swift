@@ -94,6 +94,13 @@ extension RegistryService {
       refuse("\(error)")
       return
     }
+    // Before all else, and whatever becomes of that: what a token has asked for must neither put its end off nor have it
+    // refused.
+    inForce.withLock { known in
+      let ended = Set(known.administration.revokedTokens)
+      known.administration.revokedTokens += configuration.administration.revokedTokens
+        .filter { !ended.contains($0) }
+    }
     // What it was made of, and in the end what was in force before.
     ProcessMemory.giveBack()
     defer { ProcessMemory.giveBack() }
@@ -117,6 +124,9 @@ extension RegistryService {
     metrics.reloaded(isInForce: false, at: clock.now())
     log.event(
       .error, "configuration_refused",
-      ["reason": reason, "message": "everything stays as it was"])
+      [
+        "reason": reason,
+        "message": "everything stays as it was, but tokens that it ends are none any more",
+      ])
   }
 }
