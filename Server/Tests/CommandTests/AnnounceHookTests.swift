@@ -10,7 +10,7 @@ import Testing
   private var served: String { directory.path("served/site/key.pem") }
 
   private func put(
-    _ text: String, reload: String, in folder: String = "."
+    _ text: String, reload: String, in folder: String = ".", timeout: Int = 1
   ) async throws -> Int32 {
     for name in ["key.pem", "chain.pem"] { try directory.write(text, to: "\(folder)/\(name)") }
     let settings = try directory.write(
@@ -18,6 +18,7 @@ import Testing
       served=\(directory.path("served"))
       renewed=\(directory.path("renewed"))
       reload=\(reload)
+      reload_timeout=\(timeout)
       announce=(x)
       """, to: "\(folder)/announce.conf")
     let hook = Vectors.package.appending(path: "packaging/announce-renewed")
@@ -33,8 +34,11 @@ import Testing
   @Test("has its link go back to what was served if the web server cannot load the new chain")
   func goesBack() async throws {
     #expect(try await put("old", reload: "true") == 0)
-    #expect(try await put("new", reload: "false") == 1)
-    #expect(try String(contentsOfFile: served, encoding: .utf8) == "old")
+    // One that hangs has failed.
+    for reload in ["false", "'sleep 60'"] {
+      #expect(try await put("new", reload: reload) == 1)
+      #expect(try String(contentsOfFile: served, encoding: .utf8) == "old")
+    }
     #expect(try await put("new", reload: "true") == 0)
     #expect(try String(contentsOfFile: served, encoding: .utf8) == "new")
   }
@@ -50,9 +54,10 @@ import Testing
     // Each reload says what is served when it begins and when it ends.
     let first =
       "'cat \(served) >> \(log); while ! test -e \(go); do sleep 0.05; done; cat \(served) >> \(log)'"
-    async let one = put("1", reload: first, in: "a")
+    async let one = put("1", reload: first, in: "a", timeout: 60)
     #expect(await eventually { (try? String(contentsOfFile: log, encoding: .utf8)) == "1" })
-    async let other = put("2", reload: "'cat \(served) >> \(log)'", in: "b")
+    async let other = put(
+      "2", reload: "'cat \(served) >> \(log)'", in: "b", timeout: 60)
     // The second one has copied its key by then, and would switch at once.
     let renewed = directory.path("renewed/site")
     #expect(

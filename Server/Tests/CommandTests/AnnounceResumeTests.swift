@@ -1,3 +1,4 @@
+import FaultLab
 import Foundation
 import TestSupport
 import Testing
@@ -30,20 +31,32 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
+  /// The command line of a call, for a shell.
+  private static func call(_ words: [String]) throws -> String {
+    ([try Tool.path()] + words).map { "'\($0)'" }.joined(separator: " ")
+  }
+
+  /// What the command of the announcement in a file is told.
+  private static func reference(_ path: String, of stage: AnnounceStage) throws -> String {
+    let id = try #require(try stage.job(path).firstMatch(of: /"id":"([^"]+)"/)).output.1
+    return "\(id) \(path)"
+  }
+
   @Test("chains that cross are refused, and delete nothing of what was begun")
   func crossing() async throws {
     let stage = try await AnnounceStage()
     let marker = stage.stage.directory.path("done")
     let inner = stage.words(["--as", "b", "--then", "echo ran >> \(marker); false"], patience: 1)
-    let call = ([try Tool.path()] + inner).map { "'\($0)'" }.joined(separator: " ")
+    let call = try Self.call(inner)
     let early = try await stage.announce("--as", "a", "--then", call, patience: 1)
     #expect(early.exitCode == 3 && stage.jobs.count == 2, "\(early.stderr)")
-    let ledPath = try #require(stage.paths.first { try stage.job($0).contains("leader") })
+    let led = try #require(stage.paths.first { try stage.job($0).contains("leader") })
     // As the command of the other chain does.
     let other = try await Tool.run(
       stage.words(["--as", "a", "--then", "true"], patience: 1),
-      environment: ["PINNING_ANNOUNCEMENT": ledPath])
-    #expect(other.exitCode == 1 && other.stderr.contains("chains that cross"), "\(other.stderr)")
+      environment: ["PINNING_ANNOUNCEMENT": try Self.reference(led, of: stage)])
+    #expect(
+      other.exitCode == 1 && other.stderr.contains("by what it would begin"), "\(other.stderr)")
     #expect(stage.jobs.count == 2)
     let tries = stage.lines("done")
     #expect(try await stage.resume().exitCode == 3)
@@ -51,17 +64,79 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
+  @Test(
+    "a chain of which two calls have one name is refused: the first one's lists would be forgotten")
+  func oneName() async throws {
+    let stage = try await AnnounceStage()
+    let inner = stage.words(
+      ["--as", "a", "--then", "echo ran >> \(stage.stage.directory.path("done"))"], patience: 1)
+    let early = try await stage.announce(
+      "--as", "a", "--then", try Self.call(inner), patience: 1)
+    #expect(
+      early.exitCode == 3 && early.stderr.contains("by what it would begin"), "\(early.stderr)")
+    #expect(stage.jobs.count == 1 && stage.lines("done") == 0)
+    try await stage.stopServer()
+  }
+
   @Test("what a daemon announces that a command once started is carried out by itself")
   func byDaemon() async throws {
     let stage = try await AnnounceStage()
     try await stage.stopServer()
-    let early = try await Tool.run(
-      stage.words(["--then", "echo ran >> \(stage.stage.directory.path("done"))"], patience: 1),
-      environment: ["PINNING_ANNOUNCEMENT": stage.stage.directory.path("jobs/over.json")])
-    #expect(early.exitCode == 3, "\(early.stderr)")
+    let marker = stage.stage.directory.path("done")
+    _ = try await stage.announce("--as", "a", "--then", "echo ran >> \(marker)", patience: 1)
+    // Of one that is over, and of one that another one took the place of.
+    for (name, path) in [
+      ("b", stage.stage.directory.path("jobs/over.json")), ("c", stage.paths[0]),
+    ] {
+      let early = try await Tool.run(
+        stage.words(["--as", name, "--then", "echo ran >> \(marker)"], patience: 1),
+        environment: ["PINNING_ANNOUNCEMENT": "another \(path)"])
+      #expect(early.exitCode == 3, "\(early.stderr)")
+    }
     try await stage.startServer()
     let later = try await stage.resume()
-    #expect(later.exitCode == 0 && stage.lines("done") == 1, "\(later.stderr)")
+    #expect(later.exitCode == 0 && stage.lines("done") == 3, "\(later.stderr)")
+    try await stage.stopServer()
+  }
+
+  @Test("what was replaced or given up while its command runs begins nothing")
+  func replacedMeanwhile() async throws {
+    let stage = try await AnnounceStage()
+    let inner = stage.words(
+      ["--as", "b", "--then", "echo ran >> \(stage.stage.directory.path("done"))"])
+    // Its command gives it up, as a person may meanwhile.
+    let early = try await stage.announce(
+      "--as", "a", "--then",
+      "rm \(stage.stage.directory.path("jobs"))/*.json; \(try Self.call(inner))",
+      patience: 1)
+    #expect(early.exitCode == 3 && early.stderr.contains("given up meanwhile"), "\(early.stderr)")
+    #expect(stage.jobs.isEmpty && stage.lines("done") == 0)
+    try await stage.stopServer()
+  }
+
+  @Test("a list that is none is named")
+  func badList() async throws {
+    let stage = try await AnnounceStage()
+    let site = try LocalHTTPServer { _ in .text("<html>") }
+    let bad = "http://127.0.0.1:\(site.port)/api/v1/all.json"
+    let early = try await stage.announce(
+      "--list", stage.list, "--list", bad, "--then", "true", patience: 1)
+    #expect(early.exitCode == 3 && early.stderr.contains("\(bad): "), "\(early.stderr)")
+    try await stage.stopServer()
+  }
+
+  @Test("a folder that others could exchange is not gone by")
+  func exchangeable() async throws {
+    let stage = try await AnnounceStage()
+    let above = stage.stage.directory.path("open")
+    let folder = "\(above)/jobs"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    chmod(folder, 0o700)
+    for (mode, isTaken) in [(0o777, false), (0o1777, true), (0o755, true)] as [(mode_t, Bool)] {
+      chmod(above, mode)
+      let outcome = try await stage.announce("--state", folder, "--then", "true")
+      #expect((outcome.exitCode == 0) == isTaken, "\(mode): \(outcome.stderr)")
+    }
     try await stage.stopServer()
   }
 

@@ -189,20 +189,45 @@ struct AnnouncementProgressTests {
     #expect(Self.steps([(0, .listed), (0, .superseded)]).last == .end(.superseded))
   }
 
-  @Test("commands that took long and failed come last, take turns, and end the call that runs them")
+  @Test(
+    "commands that failed come last and take turns, and a call ends once its commands took a minute"
+  )
   func order() {
-    func run(_ slow: [Int64?], taking seconds: [Double]) -> String {
-      var (order, ran, took) = (AnnouncementOrder(slow: slow), [Int](), 0.0)
+    func run(_ failed: [Int64?], taking seconds: [Double]) -> String {
+      var (order, ran, took) = (AnnouncementOrder(failed: failed, at: 2000), [Int](), 0.0)
       while let next = order.next(after: took) {
         ran.append(next)
-        took = seconds[next]
+        took += seconds[next]
       }
       return "\(ran) \(order.left)"
     }
-    #expect(run([nil, nil, nil], taking: [1, 59, 1]) == "[0, 1, 2] 0")
+    #expect(run([nil, nil, nil], taking: [1, 58, 1]) == "[0, 1, 2] 0")
+    #expect(run([nil, nil, nil], taking: [25, 25, 25]) == "[0, 1, 2] 0")
+    #expect(run([nil, nil, nil, nil], taking: [25, 25, 25, 25]) == "[0, 1, 2] 1")
     #expect(run([nil, nil, nil], taking: [600, 600, 1]) == "[0] 2")
     #expect(run([700, nil, nil], taking: [600, 600, 1]) == "[1] 2")
     #expect(run([700, 1300, nil], taking: [600, 600, 1]) == "[2, 0] 1")
     #expect(run([1900, 1300, nil], taking: [600, 600, 1]) == "[2, 1] 1")
+    // By a clock that was ahead.
+    #expect(run([9999, 9000, nil], taking: [600, 600, 1]) == "[2, 0] 1")
+  }
+
+  @Test("a server that did not answer in time is not waited for again in the same call")
+  func silentServers() async {
+    var time = 0.0
+    let silent = SilentServers { time }
+    func ask(_ place: String, taking seconds: Double, fails: Bool) async -> Bool? {
+      await silent.ask(place, isSilent: { $0 }) {
+        time += seconds
+        return fails
+      }
+    }
+    // One that refuses at once is asked again, as is one that is slow and answers.
+    for (seconds, fails) in [(1.0, true), (19.0, false), (20.0, true)] {
+      #expect(await ask("https://a.test/x", taking: seconds, fails: fails) == fails)
+    }
+    #expect(await ask("https://a.test/y", taking: 0, fails: false) == nil)
+    #expect(await ask("https://a.test:8443/y", taking: 0, fails: false) == false)
+    #expect(await ask("https://b.test/y", taking: 0, fails: false) == false)
   }
 }

@@ -29,7 +29,7 @@ actor DocumentCoordinator {
   /// The document that was signed last, made ready to be published.
   private var finished: PublishedDocument?
   /// Until when no change begins, by the clock of ticks.
-  private var othersTurnEnds: Int64 = .min
+  private var othersTurnEnds: Int64 = 0
   /// The last reason not to believe the store.
   private var lastFault: SealFault?
 

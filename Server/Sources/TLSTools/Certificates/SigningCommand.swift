@@ -246,4 +246,27 @@ package enum FileKeepers {
     return status.st_mode & 0o022 == 0
       ? nil : "it names a program to run, and others can write it; hint: chmod go-w \(path)"
   }
+
+  /// Why somebody else could exchange a directory for another one; `nil` if nobody but its reader and root can.
+  package static func refusal(above path: String) -> String? {
+    guard let real = realpath(path, nil) else {
+      return String(cString: strerror(errno)).lowercased()
+    }
+    defer { free(real) }
+    var parts = String(cString: real).split(separator: "/")
+    while parts.popLast() != nil {
+      let directory = "/" + parts.joined(separator: "/")
+      var status = stat()
+      guard stat(directory, &status) == 0 else {
+        return String(cString: strerror(errno)).lowercased()
+      }
+      let isOwn = status.st_uid == 0 || status.st_uid == geteuid()
+      // In a sticky one, as /tmp, only owners exchange what is theirs.
+      guard isOwn, status.st_mode & 0o022 == 0 || status.st_mode & 0o1000 != 0 else {
+        return
+          "it names programs to run, and who may write in \(directory) could exchange it; hint: a directory of root's or your own"
+      }
+    }
+    return nil
+  }
 }

@@ -78,25 +78,25 @@ enum AnnounceCommand {
     }
     // Commands may take long, and who settles must be looked at meanwhile: all others first.
     let all = try AnnouncementJob.all(in: folder)
+    let silent = SilentServers()
     var (status, ready) = (ExitStatus.yes, [AnnouncementJob]())
     for begun in all {
-      guard let own = await goOn(with: begun, withCommand: false) else {
+      guard let own = await goOn(with: begun, withCommand: false, silent) else {
         ready.append(begun)
         continue
       }
       status = status.worse(own)
     }
-    var order = AnnouncementOrder(slow: ready.map(\.slow))
-    var took = 0.0
-    while let next = order.next(after: took) {
-      let start = ContinuousClock.now
-      status = status.worse(await goOn(with: ready[next], withCommand: true) ?? .yes)
-      took = (ContinuousClock.now - start) / .seconds(1)
-      let end = AnnouncementOrder.isLong(took) ? Int64(Date().timeIntervalSince1970) : nil
-      if var left = ready[next].current { try left.note(slowAt: end) }
+    var order = AnnouncementOrder(
+      failed: ready.map(\.failed), at: Int64(Date().timeIntervalSince1970))
+    let start = ContinuousClock.now
+    while let next = order.next(after: (ContinuousClock.now - start) / .seconds(1)) {
+      status = status.worse(await goOn(with: ready[next], withCommand: true, silent) ?? .yes)
     }
     if order.left > 0 {
-      Terminal.say("\(order.left) more are left to the next call: a command took \(Int(took)) s")
+      Terminal.say(
+        "\(order.left) more are left to the next call: commands took a minute, and lists are looked at before others"
+      )
       status = status.worse(.couldNotFindOut)
     }
     return status
@@ -104,7 +104,7 @@ enum AnnounceCommand {
 
   /// - Returns: what came of it, which is told; `nil` if its command is next, and is not to be run.
   private static func goOn(
-    with begun: AnnouncementJob, withCommand: Bool
+    with begun: AnnouncementJob, withCommand: Bool, _ silent: SilentServers
   ) async -> ExitStatus? {
     // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
     guard let job = begun.current else { return .yes }
@@ -119,6 +119,7 @@ enum AnnounceCommand {
       // It ended meanwhile, or the next call finds what took its place.
       guard job.isCurrent else { return .yes }
       var run = try AnnouncementRun(job, try job.invocation())
+      run.silent = silent
       return try await run.run(patience: nil, withCommand: withCommand)
     } catch {
       // With the file's name: whoever gives it up deletes that.
@@ -135,26 +136,59 @@ enum AnnounceCommand {
 
 /// In which order `--resume` runs commands, and when it leaves the rest to the next call.
 ///
-/// - A call ends after a command that took long. So all lists are looked at again before the next one, and a key that
-///   settles loses no time to it, nor does one that another's command looks for.
-/// - Those that failed after they took long come last, and take turns: one that hangs each time keeps no other one waiting.
+/// - A call ends once its commands took a minute. So all lists are looked at again before the next one, and a key that settles
+///   loses no time to it, nor does one that another's command looks for.
+/// - Those that failed come last, and take turns: one that hangs each time keeps no other one waiting.
 struct AnnouncementOrder {
   private var waiting: ArraySlice<Int>
+  /// In seconds.
+  private static let longest = 60.0
 
-  /// - Parameter slow: of each, when its command failed after it took long.
-  init(slow: [Int64?]) {
-    waiting = slow.indices.sorted { (slow[$0] ?? .min, $0) < (slow[$1] ?? .min, $1) }[...]
+  /// - Parameters:
+  ///   - failed: when the command of each failed last.
+  ///   - now: a time after that is one of a clock that was ahead.
+  init(failed: [Int64?], at now: Int64) {
+    let turns = failed.map { min($0 ?? .min, now) }
+    waiting = turns.indices.sorted { (turns[$0], $0) < (turns[$1], $1) }[...]
   }
 
   /// How many have not had their turn.
   var left: Int { waiting.count }
 
-  /// Whether a command took long, in seconds.
-  static func isLong(_ seconds: Double) -> Bool { seconds >= 60 }
-
-  /// - Parameter seconds: how long the one before took.
+  /// - Parameter seconds: how long those before took, in all.
   mutating func next(after seconds: Double) -> Int? {
-    Self.isLong(seconds) ? nil : waiting.popFirst()
+    seconds < Self.longest ? waiting.popFirst() : nil
+  }
+}
+
+/// Servers that did not answer in time. In one call of `--resume` nobody waits for one again: the others would lose the
+/// time to settle.
+final class SilentServers {
+  private var known: Set<String> = []
+  /// In seconds: who fails before costs little.
+  private static let long = 10.0
+  /// Seconds of a clock that is never set.
+  private let now: () -> Double
+
+  init(
+    now: @escaping () -> Double = {
+      Double(DispatchTime.now().uptimeNanoseconds) / 1e9
+    }
+  ) { self.now = now }
+
+  /// Asks a server, unless it did not answer before.
+  ///
+  /// - Returns: `nil` if it did not.
+  func ask<Answer>(
+    _ place: String, isSilent: (Answer) -> Bool, _ body: () async -> Answer
+  ) async -> Answer? {
+    let url = URL(string: place)
+    let server = "\(url?.host ?? place):\(url?.port ?? 0)"
+    guard !known.contains(server) else { return nil }
+    let start = now()
+    let answer = await body()
+    if isSilent(answer), now() - start > Self.long { known.insert(server) }
+    return answer
   }
 }
 

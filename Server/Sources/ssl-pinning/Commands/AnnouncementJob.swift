@@ -8,8 +8,8 @@ import TLSTools
 ///
 /// - One name has one announcement. A later one takes the place of the one before, also while that is carried out: its
 ///   file is there from then on, and only who finds its own ends one.
-/// - One that the command of another begins is led by that, which alone carries it out, for it looks at its own lists
-///   before. If it is refused for good or replaced, those that it leads end with it; if somebody deleted it, they wait to
+/// - One that the command of another begins is led by that very one, which alone carries it out, for it looks at its own
+///   lists before. What was replaced or given up by then begins nothing. If it is refused for good or replaced, those that it leads end with it; if somebody deleted it, they wait to
 ///   be deleted, too; if it is done, they go on by themselves. None begins what leads it, or each would wait for the other.
 /// - The file names a command to run, so it and its folder belong to root or to who runs it, and nobody else writes there.
 struct AnnouncementJob {
@@ -21,14 +21,43 @@ struct AnnouncementJob {
   private let directory: String
   /// Tells it from others of the same name.
   private let id: String
-  /// The file of the one whose command begins this one.
-  private var leader: String?
+  /// The one whose command begins this one.
+  private var leader: Reference?
   /// The key that all lists have.
   private var listed: (pin: String, listing: AnnouncementProgress.Listing)?
   /// The key that waits for a second person, and since when, in Unix seconds.
   private var proposed: (pin: String, since: Int64)?
-  /// When its command failed last, if it took long, in Unix seconds.
-  private(set) var slow: Int64?
+  /// When its command failed last, in Unix seconds.
+  private(set) var failed: Int64?
+
+  /// An announcement, and not one that took its place: as a command is told it, and as it is kept.
+  private struct Reference: Equatable {
+    let id: String
+    let path: String
+
+    /// The announcement, if it is not over.
+    var job: AnnouncementJob? { AnnouncementJob(path: path).flatMap { $0.id == id ? $0 : nil } }
+    var text: String { "\(id) \(path)" }
+
+    init(_ job: AnnouncementJob) { (id, path) = (job.id, job.path) }
+
+    init?(_ text: String) {
+      let parts = text.split(separator: " ", maxSplits: 1).map(String.init)
+      guard parts.count == 2 else { return nil }
+      (id, path) = (parts[0], parts[1])
+    }
+
+    /// The one whose command this program is run by. A daemon that such a command once started has the variable still.
+    ///
+    /// - Throws: if that one was replaced or given up while its command runs.
+    static func found() throws(CommandFailure) -> Reference? {
+      let said = ProcessInfo.processInfo.environment[AnnouncementJob.leaderVariable]
+      guard let leader = said.flatMap(Reference.init) else { return nil }
+      if leader.job != nil { return leader }
+      guard FileLock.isHeld(leader.path + ".lock") else { return nil }
+      throw .no("what begins this was replaced or given up meanwhile; nothing was begun")
+    }
+  }
 
   /// - Parameters:
   ///   - place: the document and the endpoint that will show the key.
@@ -49,10 +78,7 @@ struct AnnouncementJob {
       throw .usage("--resume has no standard input to read again; hint: name a file")
     }
     id = UUID().uuidString
-    // A daemon that a command once started has the variable still.
-    leader = ProcessInfo.processInfo.environment[Self.leaderVariable].flatMap {
-      AnnouncementJob(path: $0)?.path
-    }
+    leader = try Reference.found()
     let digest = Digest.sha256(
       (name ?? [directory, file, place.document, place.endpoint].joined(separator: "\u{0}")).utf8
     ).prefix(12)
@@ -63,7 +89,7 @@ struct AnnouncementJob {
     {
       // A person who calls again proposes again: the proposal may have been taken back.
       (listed, proposed) = (before.listed, leader == nil ? nil : before.proposed)
-      slow = before.slow
+      failed = before.failed
     }
   }
 
@@ -75,7 +101,7 @@ struct AnnouncementJob {
       let id = json["id"]?.stringValue
     else { return nil }
     (self.path, self.directory, self.key, self.words, self.id) = (path, directory, key, words, id)
-    leader = json["leader"]?.stringValue
+    leader = json["leader"]?.stringValue.flatMap(Reference.init)
     if let pin = json["listed"]?.stringValue, let since = json["since"]?.integerValue {
       listed = (
         pin,
@@ -85,7 +111,7 @@ struct AnnouncementJob {
           lost: max(0, json["lost"]?.integerValue ?? 0), reason: json["reason"]?.stringValue)
       )
     }
-    slow = json["slow"]?.integerValue
+    failed = json["failed"]?.integerValue
     if let pin = json["proposed"]?.stringValue, let since = json["proposedSince"]?.integerValue {
       proposed = (pin, since)
     }
@@ -98,7 +124,7 @@ struct AnnouncementJob {
     do { names = try FileManager.default.contentsOfDirectory(atPath: folder) } catch {
       throw .couldNotFindOut("cannot read \(folder); hint: resume as the user who announced")
     }
-    if let refusal = FileKeepers.refusal(of: folder) { throw .no("\(folder): \(refusal)") }
+    try check(folder)
     var jobs: [AnnouncementJob] = []
     for name in names.sorted() where name.hasSuffix(".json") {
       let path = "\(folder)/\(name)"
@@ -112,11 +138,21 @@ struct AnnouncementJob {
     return jobs
   }
 
+  /// - Throws: if others could have what is written there carried out.
+  private static func check(_ folder: String) throws(CommandFailure) {
+    if let refusal = FileKeepers.refusal(of: folder) ?? FileKeepers.refusal(above: folder) {
+      throw .no("\(folder): \(refusal)")
+    }
+  }
+
   /// Whether another one carries it out.
-  var isLed: Bool { leader.map { $0 != path } ?? false }
+  var isLed: Bool { leader != nil }
 
   /// Whether the one that would carry it out is not there any more.
-  var isAbandoned: Bool { isLed && leader.map { AnnouncementJob(path: $0) == nil } ?? false }
+  var isAbandoned: Bool { leader.map { $0.job == nil } ?? false }
+
+  /// What its command is told in ``leaderVariable``.
+  var reference: String { Reference(self).text }
 
   /// What its command is told it by. Not a name of the server's own variables: those no program gets.
   static let leaderVariable = "PINNING_ANNOUNCEMENT"
@@ -131,17 +167,26 @@ struct AnnouncementJob {
   func begin() throws(CommandFailure) {
     try FileLock.holding(folder) { () throws(CommandFailure) in
       // --resume would carry out nothing of it.
-      if let refusal = FileKeepers.refusal(of: folder) { throw .no("\(folder): \(refusal)") }
+      try Self.check(folder)
       guard !isLeadingItself else {
         throw .no(
-          "\(key) is announced by what it would begin; hint: chains that cross are two, each with names of its own (--as)"
+          "\(key) is announced by what it would begin; hint: each call of a chain, and each chain, has a name of its own (--as)"
         )
       }
       let before = AnnouncementJob(path: path)
+      let led = before?.led ?? []
       try write()
       // The same call again goes on with what it leads.
-      guard before?.words != words || before?.directory != directory else { return }
-      endThoseLed()
+      let isSame = before?.words == words && before?.directory == directory
+      for var job in led {
+        guard isSame else {
+          unlink(job.path)
+          job.endThoseLed()
+          continue
+        }
+        job.leader = Reference(self)
+        try job.write()
+      }
     }
   }
 
@@ -167,7 +212,7 @@ struct AnnouncementJob {
   }
 
   private var led: [AnnouncementJob] {
-    ((try? Self.all(in: folder)) ?? []).filter { $0.leader == path && $0.path != path }
+    ((try? Self.all(in: folder)) ?? []).filter { $0.leader == Reference(self) }
   }
 
   private func endThoseLed() {
@@ -177,12 +222,12 @@ struct AnnouncementJob {
     }
   }
 
-  /// Whether what leads it is led by another one of its name, at any distance.
+  /// Whether what leads it, at any distance, is another one of its name.
   private var isLeadingItself: Bool {
-    var (above, met) = (isLed ? leader : nil, Set<String>())
-    while let next = above, met.insert(next).inserted {
-      if next == path { return true }
-      above = AnnouncementJob(path: next)?.leader
+    var (above, met) = (leader, Set<String>())
+    while let next = above, met.insert(next.path).inserted {
+      if next.path == path { return true }
+      above = next.job?.leader
     }
     return false
   }
@@ -194,8 +239,7 @@ struct AnnouncementJob {
 
   /// Whether the one that leads it found another key in the same file on its lists. What is used must be what those have.
   func isAheadOfLeader(_ pin: SPKIPin) -> Bool {
-    guard isLed, let leader = leader.flatMap({ AnnouncementJob(path: $0) }),
-      leader.keyPath == keyPath
+    guard let leader = leader?.job, leader.keyPath == keyPath
     else { return false }
     return leader.listing(of: pin) == nil
   }
@@ -211,10 +255,9 @@ struct AnnouncementJob {
     try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
   }
 
-  /// Remembers that its command failed after it took long, or not any more.
-  mutating func note(slowAt now: Int64?) throws(CommandFailure) {
-    guard slow != now else { return }
-    slow = now
+  /// Remembers that its command failed.
+  mutating func note(failedAt now: Int64) throws(CommandFailure) {
+    failed = now
     try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
   }
 
@@ -236,14 +279,14 @@ struct AnnouncementJob {
       "directory": .string(directory), "key": .string(key), "id": .string(id),
       "words": .array(words.map { .string($0) }),
     ]
-    json["leader"] = leader.map { .string($0) }
+    json["leader"] = leader.map { .string($0.text) }
     if let (pin, listing) = listed {
       (json["listed"], json["since"]) = (.string(pin), .integer(listing.since))
       (json["seen"], json["blind"]) = (.integer(listing.seen), .bool(listing.isBlind))
       json["lost"] = .integer(listing.lost)
       json["reason"] = listing.reason.map { .string($0) }
     }
-    json["slow"] = slow.map { .integer($0) }
+    json["failed"] = failed.map { .integer($0) }
     if let proposed {
       (json["proposed"], json["proposedSince"]) = (
         .string(proposed.pin), .integer(proposed.since)
@@ -290,6 +333,14 @@ struct FileLock: ~Copyable {
       return nil
     }
     self.descriptor = descriptor
+  }
+
+  /// Whether somebody has it.
+  static func isHeld(_ path: String) -> Bool {
+    guard InputFile.exists(path) else { return false }
+    guard let lock = FileLock(path) else { return true }
+    withExtendedLifetime(lock) {}
+    return false
   }
 
   private init(waitingFor folder: String) throws(CommandFailure) {

@@ -16,6 +16,8 @@ struct AnnouncementRun {
   private let trust: TrustMode
   private var key: PEMKey
   private var progress: AnnouncementProgress
+  /// Who is not waited for again.
+  var silent = SilentServers()
   /// How often a key may be followed by the next one in one call.
   private static let mostRenewals = 5
 
@@ -79,6 +81,9 @@ struct AnnouncementRun {
           )
         }
         finding = await execute(invocation[AnnounceCommand.then])
+        if case .failed = finding {
+          try job.note(failedAt: Int64(Date().timeIntervalSince1970))
+        }
       case .pause(let seconds):
         guard ContinuousClock.now + .seconds(seconds) < deadline else {
           throw .couldNotFindOut("\(progress.trouble); hint: announce --resume goes on")
@@ -117,7 +122,9 @@ struct AnnouncementRun {
     case .refused(let reason, let isForGood):
       // A token can be replaced, and keys revoked: until then --resume says so again.
       if isForGood { try job.giveUp() }
-      throw .no(reason)
+      let hint =
+        "its command ran, and did not end with 0: look at what it left, and put that back"
+      throw .no(job.failed == nil ? reason : reason.addingHint(hint))
     case .superseded:
       throw .couldNotFindOut("it was announced anew meanwhile; hint: announce --resume goes on")
     }
@@ -155,35 +162,52 @@ extension AnnouncementRun {
     // A mirror has another URL, and the same registry.
     var waiting = lists
     var seen: Set<String> = []
-    do {
-      while let (place, shipped) = waiting.popLast() {
-        guard seen.insert(place).inserted else { continue }
-        let served = try ServedRegistry(place, trust: trust, timeout: 20)
-        let bytes = try await served.document()
-        let now = Int64(Date().timeIntervalSince1970)
-        let trusted = try TrustedRegistry(
-          accepting: bytes, under: try shipped.trust(for: bytes), at: now)
-        // Clients do not count a key that has expired.
-        let isListed = hosts.allSatisfy { host in
-          trusted.registry.keys.contains { entry in
-            entry.pattern.matches(host) && (try? entry.pin.get()) == key.pin
-              && entry.expires.map { $0 > now } ?? true
-          }
-        }
-        guard isListed, trusted.statement?.denied.contains(key.pin) != true else {
-          return .missing(at: place)
-        }
-        // Clients ask for the statement first.
-        if let problem = await served.statementProblem(of: bytes, trusted) {
-          return .unseen(problem)
-        }
-        waiting += trusted.statement?.mirrors.map { ("\($0)", shipped) } ?? []
+    while let (place, shipped) = waiting.popLast() {
+      guard seen.insert(place).inserted else { continue }
+      let answer = await silent.ask(place, isSilent: { $0.mirrors == nil }) {
+        await look(at: place, shipped)
       }
-      return .listed
+      let name = Secrets.hidden(in: place)
+      guard let answer else {
+        return .unseen("\(name) is not asked again: its server did not answer in time")
+      }
+      guard let mirrors = answer.mirrors else { return answer.finding }
+      waiting += mirrors.map { ($0, shipped) }
+    }
+    return .listed
+  }
+
+  /// - Returns: what is wrong with it, or the mirrors that are to be looked at as well.
+  private func look(
+    at place: String, _ shipped: RegistryTrustArguments
+  ) async -> (finding: AnnouncementProgress.Finding, mirrors: [String]?) {
+    func unseen(_ reason: String) -> (AnnouncementProgress.Finding, [String]?) {
+      let name = Secrets.hidden(in: place)
+      return (.unseen(reason.hasPrefix(name) ? reason : "\(name): \(reason)"), nil)
+    }
+    do {
+      let served = try ServedRegistry(place, trust: trust, timeout: 20)
+      let bytes = try await served.document()
+      let now = Int64(Date().timeIntervalSince1970)
+      let trusted = try TrustedRegistry(
+        accepting: bytes, under: try shipped.trust(for: bytes), at: now)
+      // Clients do not count a key that has expired.
+      let isListed = hosts.allSatisfy { host in
+        trusted.registry.keys.contains { entry in
+          entry.pattern.matches(host) && (try? entry.pin.get()) == key.pin
+            && entry.expires.map { $0 > now } ?? true
+        }
+      }
+      guard isListed, trusted.statement?.denied.contains(key.pin) != true else {
+        return (.missing(at: place), nil)
+      }
+      // Clients ask for the statement first.
+      if let problem = await served.statementProblem(of: bytes, trusted) { return unseen(problem) }
+      return (.listed, trusted.statement?.mirrors.map { "\($0)" } ?? [])
     } catch let failure as CommandFailure {
-      return .unseen(failure.message)
+      return unseen(failure.message)
     } catch {
-      return .unseen("\(error)")
+      return unseen("\(error)")
     }
   }
 
@@ -194,8 +218,19 @@ extension AnnouncementRun {
     let reply: AdminCall.Reply
     do throws(CommandFailure) {
       // Anew: a token of a minute has ended by the second attempt.
-      reply = try await AdminCall(invocation).attempt(
-        path, posting: .object(body), expecting: AdminCommands.changed)
+      let (call, path) = (try AdminCall(invocation), path)
+      let asked = await silent.ask(call.base, isSilent: { (try? $0.get()) == nil }) {
+        () async -> Result<AdminCall.Reply, CommandFailure> in
+        do throws(CommandFailure) {
+          return .success(
+            try await call.attempt(
+              path, posting: .object(body), expecting: AdminCommands.changed))
+        } catch { return .failure(error) }
+      }
+      guard let asked else {
+        return .failed("\(call.base) is not asked again: it did not answer in time")
+      }
+      reply = try asked.get()
     } catch { return .failed(error.message) }
     switch reply {
     case .done(let answer):
@@ -217,7 +252,7 @@ extension AnnouncementRun {
   private func execute(_ command: String?) async -> AnnouncementProgress.Finding {
     guard let command else { return .ran }
     let seconds = invocation[AnnounceCommand.timeout] ?? 600
-    let place = job.path.replacing("'", with: #"'\''"#)
+    let place = job.reference.replacing("'", with: #"'\''"#)
     let script = "exec >&2\nexport \(AnnouncementJob.leaderVariable)='\(place)'\n" + command
     return await withCheckedContinuation { continuation in
       BackgroundThread.start("announced command") {

@@ -27,7 +27,7 @@ struct AdminCall {
     configPath.description, TrustArguments.ca.description, json.description,
   ]
 
-  private let base: String
+  let base: String
   private let token: String
   private let caller: JSONCaller
   let printsJSON: Bool
