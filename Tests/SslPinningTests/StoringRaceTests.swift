@@ -103,6 +103,23 @@ struct StoringRaceTests {
     #expect(keeper.versionInForce == "1.6")
   }
 
+  @Test("what another process stored counts where this one cannot fetch")
+  func unreachable() async throws {
+    let stage = try StoringStage()
+    stage.publish(try stage.document(1, 1))
+    let keeper = try await stage.keeper()
+    _ = try stage.store.save(
+      stage.believed(stage.document(1, 5, ["a.example", "b.example"])), under: stage.trust,
+      at: StoringStage.now)
+    stage.answer.withLock { $0 = { _ in .failure(.unreachable("an outage")) } }
+    guard case .failure = await keeper.refresh(bypassingCaches: true) else {
+      Issue.record("an outage is no success")
+      return
+    }
+    #expect(try await keeper.comesToList("b.example"))
+    #expect(keeper.versionInForce == "1.5")
+  }
+
   @Test("a store that cannot be read at the start is asked again while nothing can be fetched")
   func unreadAtStart() async throws {
     let stage = try StoringStage()

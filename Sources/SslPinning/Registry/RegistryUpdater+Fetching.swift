@@ -54,7 +54,12 @@ extension RegistryUpdater {
       }
       // Before it is stored: a disk that hangs must keep nobody from the next fetch.
       self.land(number)
-      if isNews || self.state.withLock({ $0.isStoreUnread }) { await self.persist() }
+      if isNews || self.state.withLock({ $0.isStoreUnread }) {
+        await self.persist()
+      } else if case .failure = result, let store = self.store {
+        // Another process of the app may have got what this one does not.
+        await self.onStorage { self.read(store) }
+      }
       return result
     }
     let flight = Flight(
@@ -198,18 +203,25 @@ extension RegistryUpdater {
   /// Stores what is believed, on a queue of its own, and waits for it: three seconds at most. A disk that
   /// hangs takes neither the app's threads nor the next refresh with it.
   func persist() async {
-    let isStored = Locked(false)
+    guard await !onStorage({ self.storeNow() }) else { return }
+    tellNotStored("the storage does not answer")
+  }
+
+  /// - Returns: whether it was done in time.
+  @discardableResult
+  private func onStorage(_ work: @escaping @Sendable () -> Void) async -> Bool {
+    let isDone = Locked(false)
     await firstOf(
       {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
           self.storage.async {
-            self.storeNow()
-            isStored.withLock { $0 = true }
+            work()
+            isDone.withLock { $0 = true }
             continuation.resume()
           }
         }
       }, { try? await Clocks.systemSleep(3) })
-    if !isStored.withLock({ $0 }) { tellNotStored("the storage does not answer") }
+    return isDone.withLock { $0 }
   }
 
   /// Stores what is believed, and goes on with what another process knew beyond it.

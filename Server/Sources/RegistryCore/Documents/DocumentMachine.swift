@@ -15,8 +15,8 @@ import SslPinningRules
 ///   next probe, which shows what the endpoints have now. A follower writes it at once, since the leader may have begun
 ///   with the older record.
 /// - No acknowledged denial is lost while its server runs, even if the store goes back during the write.
-/// - If another server leads, what was not written here is dropped once that one wrote, but for denials: also what
-///   endpoints inherited by the configuration here, which may have been another one by then.
+/// - If another server leads, what was not written here is dropped once that one wrote, or if probes were made here, but for
+///   denials: also what endpoints inherited by the configuration here, which may have been another one by then.
 /// - Before the first record is believed, it is compared with the newest document that can be found.
 /// - While the store is in doubt, nothing is decided, signed or written, and the published document stays.
 ///
@@ -238,7 +238,8 @@ extension DocumentMachine {
     case .open: return effects + [.shareDenials]
     case .retry: return effects + writeAgain(at: now)
     case .refresh(let isFollowing):
-      if isFollowing, isNewer, ahead == nil, attempt == nil { effects += dropUnwritten() }
+      let isLeft = isNewer || !watched.lastProbes.isEmpty && debt != .restoring
+      if isFollowing, isLeft, ahead == nil, attempt == nil { effects += dropUnwritten() }
       // Before anything is signed, since the store may be believed only now.
       effects.append(.shareDenials)
       // The store answers again, and this server has nothing to write.

@@ -39,19 +39,33 @@ extension DocumentState {
     let before = identities(of: endpoint)
     let isAnswered = !events.contains { if case .unreachable = $0 { true } else { false } }
     if isAnswered { settle(.unreachable, endpoint) }
-    if isAnswered, !events.contains(where: { if case .refused = $0 { true } else { false } }) {
-      settle(.chainRefused, endpoint)
-      // A chain that proves nothing says nothing of the points.
-      if !events.contains(where: { if case .vantageBlocked = $0 { true } else { false } }) {
-        settle(.vantageBlocked, endpoint)
-      }
+    let isRefused = events.contains { if case .refused = $0 { true } else { false } }
+    // A chain that proves nothing says nothing of the points.
+    if isAnswered, !isRefused,
+      !events.contains(where: { if case .vantageBlocked = $0 { true } else { false } })
+    {
+      settle(.vantageBlocked, endpoint)
     }
+    var returning = keysByEndpoint[endpoint]?.returning ?? ReturningAlerts()
     if isAnswered {
       let shown = events.compactMap(Self.deniedKey)
-      settle(endpoint) { $0.kind == .deniedKeySeen && !($0.pin.map(shown.contains) ?? false) }
-      settle(endpoint) { $0.kind == .caMissing && !$0.isRaised(by: events) }
+      settle(endpoint) { alert in
+        let isSeen: Bool
+        switch alert.kind {
+        case .chainRefused: isSeen = isRefused
+        case .deniedKeySeen: isSeen = alert.pin.map(shown.contains) ?? false
+        case .caMissing: isSeen = alert.isRaised(by: events)
+        default: return false
+        }
+        return returning.enter(alert.identity, isSeen: isSeen, at: now)
+      }
     }
+    let standing = Set(identities(of: endpoint))
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
+    for identity in identities(of: endpoint) where !standing.contains(identity) {
+      returning.begin(identity, at: now)
+    }
+    keysByEndpoint[endpoint]?.returning = returning
     noteStagedKeys(of: endpoint, at: now)
     let held = keysByEndpoint[endpoint]?.held ?? [:]
     let keys = Set(keysByEndpoint[endpoint]?.keys.map(\.pin) ?? [])

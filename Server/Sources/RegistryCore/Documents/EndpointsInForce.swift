@@ -124,6 +124,14 @@ public struct LastProbe: Sendable, Hashable {
   public var failures: Int
   /// The leaves that the last probe proved which proved any: one that fails says nothing of them.
   package var leaves: [SeenCertificate]
+  /// Those of the last ten probes that proved any: behind a balancer, a server that was forgotten shows itself now and then.
+  package var recent: [SeenCertificate] { leaves + past.map(\.leaf) }
+  private struct Past: Hashable {
+    var leaf: SeenCertificate
+    var missed: Int
+  }
+  private var past: [Past] = []
+  private static let mostMissed = 10
   /// When a probe last came to something, in Unix seconds; `nil` if none has.
   package var lastSuccess: Int64?
 
@@ -132,7 +140,14 @@ public struct LastProbe: Sendable, Hashable {
   /// - Parameter last: the one before.
   public init(at: Int64, probe: ProbeResult, failures: Int, after last: LastProbe? = nil) {
     (self.at, self.probe, self.failures) = (at, probe, failures)
-    leaves = probe.leaves.isEmpty ? last?.leaves ?? [] : probe.leaves
+    let shown = Array(probe.leaves)
+    leaves = shown.isEmpty ? last?.leaves ?? [] : shown
+    past = last?.past ?? []
+    if !shown.isEmpty {
+      past = (past + (last?.leaves ?? []).map { Past(leaf: $0, missed: 0) })
+        .filter { !shown.contains($0.leaf) && $0.missed < Self.mostMissed }
+        .map { Past(leaf: $0.leaf, missed: $0.missed + 1) }
+    }
     lastSuccess = failures == 0 ? at : last?.lastSuccess
   }
 }

@@ -80,7 +80,7 @@ public struct CandidateKey: Sendable, Hashable {
     // the key, those that see nothing have no word.
     let blind = isSeen ? [] : isContradicted ? standing.union(context.blocked) : standing
     if context.isOutvoted(by: answering.union(blind.subtracting(witnesses)), against: witnesses) {
-      (outvotedAt, silentProbes) = (now, 0)
+      outvote(at: now)
       return true
     }
     silentProbes += 1
@@ -100,12 +100,22 @@ public struct CandidateKey: Sendable, Hashable {
     let witnesses = witnesses(among: context.vantages, at: now, window: window)
     if context.isOutvoted(by: points.subtracting(witnesses), against: witnesses) {
       isContradicted = true
-      (outvotedAt, silentProbes) = (now, 0)
+      outvote(at: now)
     }
   }
 
-  /// Whether the last probe that got to the endpoint showed it.
-  public var isShown: Bool { missedProbes == 0 }
+  /// Time in which others deny it is none for which it was there: once listed, its hour as a short-lived key begins anew.
+  private mutating func outvote(at now: Int64) {
+    (outvotedAt, silentProbes, shownFor) = (now, 0, 0)
+  }
+
+  /// Whether the endpoint shows it, as far as is known: behind a balancer, a probe now and then does not see it.
+  public var isShown: Bool {
+    missedProbes <= max(Self.passingGap, min(2 * longestGap, Self.longestPatience))
+  }
+
+  /// After how many probes in a row without it, at least and at most, it is shown no more.
+  private static let (passingGap, longestPatience) = (2, 60)
 
   /// The vantage points that saw it in the last probe that showed it, sorted.
   public var vantages: [String] {

@@ -55,6 +55,8 @@ public struct EndpointKeys: Sendable, Hashable {
   /// When this state was first probed since it was read, or since nobody watched, and the vantage points that had seen a listed key before.
   /// What they saw later may not have been stored.
   private var (firstProbed, readPoints): (Int64?, Set<String>) = (nil, [])
+  /// Which alerts come and go.
+  var returning = ReturningAlerts()
   /// Since when fewer vantage points than the quorum reach the endpoint, though others are there.
   var blockedSince: Int64?
 

@@ -147,3 +147,39 @@ extension CandidateKey.HoldReason {
     }
   }
 }
+
+/// How soon what apps are refused by is over. Behind a balancer some probes are good ones while apps go on being refused: what
+/// came back within the hour is over only after five good probes in a row, and after ten if it did so again.
+///
+/// Not kept over a restart.
+struct ReturningAlerts: Sendable, Hashable {
+  private struct Standing: Hashable {
+    var returns = 0
+    var good = 0
+    /// In Unix seconds.
+    var ended: Int64?
+  }
+
+  /// By the alerts' identities.
+  private var known: [String: Standing] = [:]
+  private static let (hour, patience): (Int64, [Int]) = (3600, [1, 5, 10])
+
+  /// An alert began.
+  mutating func begin(_ identity: String, at now: Int64) {
+    known = known.filter { _, one in one.ended.map { abs(now - $0) <= Self.hour } ?? true }
+    known[identity] = Standing(returns: known[identity].map { $0.returns + 1 } ?? 0)
+  }
+
+  /// Enters a probe that was answered.
+  ///
+  /// - Parameter isSeen: whether it showed what the alert is about.
+  /// - Returns: whether the alert is over.
+  mutating func enter(_ identity: String, isSeen: Bool, at now: Int64) -> Bool {
+    var one = known[identity] ?? Standing()
+    one.good = isSeen ? 0 : one.good + 1
+    let isOver = one.good >= Self.patience[min(one.returns, Self.patience.count - 1)]
+    one.ended = isOver ? now : nil
+    known[identity] = one
+    return isOver
+  }
+}

@@ -9,6 +9,8 @@ public struct ProbeResult: Sendable, Hashable {
   /// Places that were asked for a kind of key, and neither proved one nor refused the kind. Those that an observation
   /// tells of are not among them. A key of that kind that was seen there before is not gone by such silence.
   public var untold: Set<Place> = []
+  /// Whether the name has more addresses than this server dialled: one that was left out is not gone.
+  public var isCut = false
   /// The vantage points that had too many questions to answer all of these.
   public var overasked: Set<String> = []
   /// Those whose answers this server was too busy for.
@@ -231,6 +233,7 @@ public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
 struct ProbeCoverage {
   private let asked: Set<Place>
   private let untold: Set<Place>
+  private let isCut: Bool
   private let answered: Set<Place>
   private let answering: Set<String>
   private let vantages: Set<String>
@@ -239,7 +242,7 @@ struct ProbeCoverage {
   init(_ probe: ProbeResult, _ context: DecisionContext) {
     let silenced = Set(probe.observations.filter(\.isRemembered).map(\.vantage))
     asked = Set(probe.observations.map(\.place))
-    untold = probe.untold
+    (untold, isCut) = (probe.untold, probe.isCut)
     answered = Set(
       probe.observations.filter { $0.isAccepted && !silenced.contains($0.vantage) }.map(\.place))
     answering = Set(answered.map(\.vantage))
@@ -263,6 +266,7 @@ struct ProbeCoverage {
   /// and got others.
   func isGone(_ place: Place) -> Bool {
     answering.contains(place.vantage) && !asked.contains(place) && !untold.contains(place)
+      && !(isCut && place.vantage == ProbeObservation.direct)
       && (!asked.contains(place.ofAnyType) || answered.contains(place.ofAnyType))
   }
 }

@@ -132,7 +132,7 @@ extension Condition {
       var condition = Condition(
         .alert(alert.kind), file: file, subject: alert.endpoint, pin: alert.pin,
         since: alert.since, message: alert.message,
-        isRefusing: isRefusing(alert, probes[alert.endpoint], state)
+        isRefusing: isRefusing(alert, state)
           && !state.isVouched(for: alert, by: terms[alert.endpoint]))
       condition.patterns = alert.patterns
       switch alert.kind {
@@ -155,20 +155,12 @@ extension Condition {
   /// - A key that is held refuses those that meet it, for as long as the endpoint shows it, unless a CA above it is enough
   ///   (``DocumentState/isVouched(for:by:)``).
   /// - A chain that proves nothing, a denied key, and a path without a CA that is asked for refuse everybody there.
-  ///
-  /// - Parameter last: what the endpoint showed last; `nil` if this server has not probed it, as one that follows.
-  package static func isRefusing(
-    _ alert: ServerAlert, _ last: LastProbe?, _ state: DocumentState
-  ) -> Bool {
+  package static func isRefusing(_ alert: ServerAlert, _ state: DocumentState) -> Bool {
     switch alert.kind {
-    case .chainRefused, .deniedKeySeen, .caMissing: return true
+    case .chainRefused, .deniedKeySeen, .caMissing: true
     case .keyHeld:
-      guard let last else {
-        let held = state.keysByEndpoint[alert.endpoint]?.held
-        return alert.pin.flatMap { held?[$0]?.isShown } ?? true
-      }
-      return last.leaves.contains { $0.pin == alert.pin }
-    default: return false
+      alert.pin.flatMap { state.keysByEndpoint[alert.endpoint]?.held[$0]?.isShown } ?? true
+    default: false
     }
   }
 
@@ -193,13 +185,13 @@ extension Condition {
             + " hint: ssl-pinning keys rotate makes the next one"))
     }
     for (id, last) in probes {
-      let ends = last.leaves.compactMap(\.expiry)
+      let ends = last.recent.compactMap(\.expiry)
       guard let end = ends.min(), end - now < certificateNotice else { continue }
       found.append(
         Condition(
           .certificateEnds, file: file, subject: id, since: end - certificateNotice,
           message: "the certificate that it shows \(ending(end, now)); it was not renewed",
-          isRefusing: end <= now))
+          isRefusing: last.leaves.compactMap(\.expiry).contains { $0 <= now }))
     }
     return found
   }

@@ -30,6 +30,8 @@ actor DocumentCoordinator {
   private var finished: PublishedDocument?
   /// Until when no change begins, by the clock of ticks.
   private var othersTurnEnds: Int64 = 0
+  /// The endpoints of which it was told that not all of their addresses are probed.
+  private var toldOfCut: Set<String> = []
   /// The last reason not to believe the store.
   private var lastFault: SealFault?
 
@@ -75,6 +77,16 @@ actor DocumentCoordinator {
   func enter(_ probe: ProbeResult, of endpoint: WatchedEndpoint, at now: Int64) async
     -> EnteredProbe
   {
+    if probe.isCut, toldOfCut.insert(endpoint.id).inserted {
+      services.log.event(
+        .warn, "addresses_left_out",
+        [
+          "file": file, "endpoint": endpoint.id,
+          "message":
+            "its name has more than 16 addresses, and 16 are probed: keys of the others are not seen; hint: announce"
+            + " them, or have an endpoint for each address",
+        ])
+    }
     let (entered, effects) = services.gauge.withLock { gauge in
       machine.enter(probe, of: endpoint, at: now, massChange: &gauge)
     }

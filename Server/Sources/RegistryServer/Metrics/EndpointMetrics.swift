@@ -17,6 +17,11 @@ final class EndpointMetrics: Sendable {
     help: "When the certificate expires in which an endpoint showed the key, in Unix time",
     labels: ["endpoint", "fqdn", "key"], limit: ServerMetrics.mostKeys
   ) { Gauge() }
+  private let ends = MetricFamily(
+    "ssl_pinning_certificate_ends_timestamp_seconds",
+    help: "When the first certificate ends of those that an endpoint showed last, in Unix time",
+    labels: ["endpoint"], limit: ServerMetrics.mostEndpoints
+  ) { Gauge() }
   private let lastProbe = MetricFamily(
     "ssl_pinning_last_probe_timestamp_seconds",
     help: "When an endpoint was last probed, whatever came of it, in Unix time",
@@ -44,6 +49,7 @@ final class EndpointMetrics: Sendable {
     let fqdn: String
     var lastProbe: Gauge?
     var lastSuccess: Gauge?
+    var ends: Gauge?
     var keys: [SPKIPin: (expire: CountdownGauge, expires: Gauge)] = [:]
   }
 
@@ -73,13 +79,16 @@ final class EndpointMetrics: Sendable {
     for cause in ProbeFailureCause.allCases { _ = failures.cell(cause.rawValue) }
   }
 
-  var all: [any ExposedMetric] { [expire, expires, lastProbe, lastSuccess, duration, failures] }
+  var all: [any ExposedMetric] {
+    [expire, expires, ends, lastProbe, lastSuccess, duration, failures]
+  }
 
   /// How many writes each metric refused.
   var refusals: [(String, UInt64)] {
     [
       (expire.name, expire.refused.value), (expires.name, expires.refused.value),
-      (lastProbe.name, lastProbe.refused.value), (lastSuccess.name, lastSuccess.refused.value),
+      (ends.name, ends.refused.value), (lastProbe.name, lastProbe.refused.value),
+      (lastSuccess.name, lastSuccess.refused.value),
     ]
   }
 
@@ -93,6 +102,7 @@ final class EndpointMetrics: Sendable {
       for (id, series) in known.series where !ids.contains(id) {
         lastProbe.remove(id, series.fqdn)
         lastSuccess.remove(id, series.fqdn)
+        ends.remove(id)
         end(series.keys.keys, of: id, series.fqdn)
         known.remove(id)
       }
@@ -125,6 +135,13 @@ final class EndpointMetrics: Sendable {
           isNew = true
         }
         series.lastSuccess?.set(Double(now))
+      }
+      if let end = leaves.compactMap(\.expiry).min() {
+        if !ends.hasSeries(series.ends) {
+          series.ends = ends.cell(id)
+          isNew = true
+        }
+        series.ends?.set(Double(end))
       }
       // A certificate of which no more than the key is known has no date to tell.
       for leaf in leaves where leaf.notAfter > 0 {

@@ -25,6 +25,11 @@ actor Notifier {
   private let metrics: ServerMetrics
   /// Whether this server led when it looked last.
   private var hasLed = false
+  /// When it had looked last, and until when it delivers nothing; by the clock of ticks.
+  private var (looked, quietEnds): (Int64?, Int64) = (nil, 0)
+
+  /// A process that stood still for longer may lead no more without knowing: for so long it tells nothing, in milliseconds.
+  private static let (stillness, quiet): (Int64, Int64) = (5000, 15_000)
 
   /// - Parameters:
   ///   - survey: what holds now.
@@ -52,12 +57,18 @@ actor Notifier {
 
   /// Takes down what holds, and begins what deliveries are due.
   func look() async {
+    let now = ticks()
+    // Once a minute at most: a machine that is merely slow tells all the same.
+    if let looked, now - looked > Self.stillness, now - quietEnds > 60_000 || quietEnds == 0 {
+      quietEnds = now + Self.quiet
+    }
+    defer { looked = ticks() }
     let found = await survey()
     let isLeading = found.ofLeader != nil
     for index in lines.indices {
       if hasLed, !isLeading { lines[index].queue.forget { $0.isOfLeader } }
       lines[index].queue.observe((found.ofLeader ?? []) + found.ofServer, at: found.at)
-      deliver(index, at: found.at)
+      if now >= quietEnds { deliver(index, at: found.at) }
     }
     hasLed = isLeading
   }

@@ -148,6 +148,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         return observation
       })
     result.untold = untold
+    result.isCut = findings.contains { $0.route == 0 && $0.isCut }
     result.overasked = Set(refusing.map { vantages[$0] })
     // Whoever stands before this server may keep it busy: it was too late for their answers.
     result.delayed = Set(
@@ -300,6 +301,8 @@ extension ProbeFinding {
     return switch outcome {
     case .success(.trusted): false
     case .success(.untrusted): true
+    // One that took the question and never answered is away itself: its own answer comes within seconds.
+    case .failure(.timeout(.tunnel)): false
     case .failure: blame != .proxy
     }
   }

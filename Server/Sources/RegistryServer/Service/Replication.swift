@@ -126,7 +126,12 @@ final class Replication: Sendable {
       } catch {
         log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
       }
-      state.withLock { [isFollowing] in $0.isFollowing = isFollowing }
+      let followed = state.withLock { [isFollowing] state in
+        defer { state.isFollowing = isFollowing }
+        return state.isFollowing
+      }
+      // What was seen here is for the other one to know from now on.
+      if isFollowing, !followed { await refresh(coordinators) }
       if let leadership {
         await watch(under: leadership)
       } else {

@@ -163,7 +163,9 @@ final class ProbeScheduler {
 
   private func dial(_ addresses: [Endpoint], for work: ProbeJob, on route: Int) {
     var known = Set<Endpoint>()
-    let addresses = addresses.filter { known.insert($0).inserted }.prefix(Self.addressLimit)
+    let all = addresses.filter { known.insert($0).inserted }
+    let addresses = all.prefix(Self.addressLimit)
+    if all.count > addresses.count { work.cut.insert(route) }
     guard !addresses.isEmpty else {
       return fail(work, .dns(host: work.job.host, reason: "no address"), on: route)
     }
@@ -307,6 +309,8 @@ final class ProbeJob {
   var lookups: [Int: Deadline] = [:]
   /// The routes that dial the addresses of an earlier lookup.
   var remembered: Set<Int> = []
+  /// The routes on which the name has more addresses than are dialled.
+  var cut: Set<Int> = []
   /// Whether more connections are about to be opened.
   var isDialling = false
   private var findings: [Int: [ProbeFinding?]] = [:]
@@ -395,6 +399,7 @@ final class ProbeJob {
     guard findings[finding.route]?.indices.contains(place) == true else { return }
     var finding = finding
     finding.isRemembered = remembered.contains(finding.route)
+    finding.isCut = cut.contains(finding.route)
     guard finding.keyType == nil else {
       others[finding.route, default: []].append((place, finding))
       return

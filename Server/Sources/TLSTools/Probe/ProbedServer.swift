@@ -114,6 +114,8 @@ package struct ProbeFinding: Sendable, Hashable {
   package var keyType: CertificateKeyKind?
   /// Whether the address is from an earlier lookup, because this one did not answer in time.
   package var isRemembered = false
+  /// Whether the name has more addresses than were dialled.
+  package var isCut = false
   /// Whether the handshake was finished. One that ended before (`provedItsKeyBeforeItRefused`) proves the leaf's key alone:
   /// the rest of the chain may be another's.
   package var isFinished = true

@@ -24,47 +24,101 @@ import Testing
     "are refused now by a held key that is shown, a denied one, and a chain that proves nothing")
   func refusing() {
     for kind in ServerAlert.Kind.allCases {
-      let isShown = Condition.alerts(of: Self.state(kind), Self.probe(2), in: "f")
-      let isGone = Condition.alerts(of: Self.state(kind), Self.probe(1), in: "f")
-      let isUnknown = Condition.alerts(of: Self.state(kind), [:], in: "f")
-      #expect(
-        isShown.map(\.isRefusing) == [
-          [.keyHeld, .deniedKeySeen, .chainRefused, .caMissing].contains(kind)
-        ],
-        "\(kind)")
-      #expect(
-        isGone.map(\.isRefusing) == [[.deniedKeySeen, .chainRefused, .caMissing].contains(kind)])
-      #expect(isUnknown.map(\.isRefusing) == isShown.map(\.isRefusing))
+      let refuses = [.keyHeld, .deniedKeySeen, .chainRefused, .caMissing].contains(kind)
+      let found = Condition.alerts(of: Self.state(kind), [:], in: "f")
+      #expect(found.map(\.isRefusing) == [refuses], "\(kind)")
     }
   }
 
   @Test(
-    "of a held key by the record where this server probes nothing, and that says at once what is shown"
+    "of a held key by the record, which says at once if it is shown, and not by one probe of a fleet"
   )
   func followed() throws {
     var bench = LedgerBench()
-    func see(_ key: UInt8, under authority: UInt8) {
-      bench.see([(LedgerBench.here, "", .key(key, under: authority))], every: 60)
+    func see(_ key: UInt8, _ times: Int = 1) {
+      let shown = LedgerBench.Answer.key(key, under: 99 + key)
+      bench.see([(LedgerBench.here, "", shown)], times, every: 60)
     }
-    /// Whether it was worth storing, and whether a server that has not probed says that apps are refused.
+    /// Whether it is worth storing, and whether a server that has not probed says that apps are refused.
     func told(after stored: EndpointKeys) throws -> [Bool] {
       var state = Self.state(.keyHeld)
       state.keysByEndpoint["e:443"] = try EndpointKeys(StateReader(bench.endpointKeys.json, "keys"))
-      return [
-        bench.endpointKeys.isWorthStoring(over: stored, at: bench.now, rule: LedgerBench.rule)
-      ] + Condition.alerts(of: state, [:], in: "f").map(\.isRefusing)
+      let isWorth = bench.endpointKeys.isWorthStoring(
+        over: stored, at: bench.now, rule: LedgerBench.rule)
+      return [isWorth] + Condition.alerts(of: state, [:], in: "f").map(\.isRefusing)
     }
-    for _ in 0..<3 { see(1, under: 100) }
-    for _ in 0..<4 { see(2, under: 101) }
+    see(1, 3)
+    see(2, 4)
     try #require(bench.endpointKeys.held[pin(2)] != nil)
     var stored = bench.endpointKeys
-    see(1, under: 100)
+    see(1, 2)
+    #expect(try told(after: stored) == [false, true])
+    see(1)
     #expect(try told(after: stored) == [true, false])
+    // It is shown now and then, five probes apart.
     stored = bench.endpointKeys
-    see(1, under: 100)
-    #expect(try told(after: stored) == [false, false])
-    see(2, under: 101)
+    see(1, 2)
+    see(2)
     #expect(try told(after: stored) == [true, true])
+    stored = bench.endpointKeys
+    see(1, 10)
+    #expect(try told(after: stored) == [false, true])
+    see(1)
+    #expect(try told(after: stored) == [true, false])
+  }
+
+  @Test(
+    "of a chain that comes and goes: it is over the later, the more often it came back within an hour"
+  )
+  func returning() {
+    var state = DocumentState()
+    state.keysByEndpoint["e:443"] = EndpointKeys(keys: [])
+    var now: Int64 = 1_780_000_000
+    func probe(isGood: Bool) -> Bool {
+      now += 60
+      let events: [KeyEvent] = isGood ? [] : [.refused(reason: "expired", presented: nil)]
+      _ = state.noteAlerts(of: events, at: "e:443", failures: 0, now: now)
+      return state.alerts["e:443"] != nil
+    }
+    for good in [1, 5, 10, 10] {
+      #expect(probe(isGood: false))
+      for _ in 1..<good { #expect(probe(isGood: true)) }
+      #expect(!probe(isGood: true), "\(good)")
+    }
+    #expect(probe(isGood: false))
+    for _ in 1..<10 { #expect(probe(isGood: true)) }
+    #expect(probe(isGood: false))
+    for _ in 1..<10 { #expect(probe(isGood: true)) }
+    #expect(!probe(isGood: true))
+    // After more than an hour it is another one.
+    now += 3700
+    #expect(probe(isGood: false))
+    #expect(!probe(isGood: true))
+  }
+
+  @Test(
+    "of a certificate that ends and that one server of a fleet still has, in probes that meet another one, too"
+  )
+  func forgotten() {
+    let now: Int64 = 1_780_000_000
+    func probe(_ key: UInt8, _ days: Int64) -> ProbeResult {
+      ProbeResult(observations: [
+        ProbeObservation(
+          outcome: .accepted(
+            SeenChain(leaf: SeenCertificate(pin: pin(key), notAfter: now + days * 86_400))))
+      ])
+    }
+    func told(_ last: LastProbe) -> Int {
+      Condition.ends(of: DocumentState(), ["e:443": last], keySetEnd: nil, in: "f", at: now).count
+    }
+    var last = LastProbe(at: now, probe: probe(1, 3), failures: 0)
+    #expect(told(last) == 1)
+    for missed in 1...11 {
+      last = LastProbe(at: now, probe: probe(2, 80), failures: 0, after: last)
+      // One that fails shows nothing.
+      last = LastProbe(at: now, probe: .unreachable(reason: "x"), failures: 1, after: last)
+      #expect(told(last) == (missed <= 10 ? 1 : 0), "\(missed)")
+    }
   }
 
   @Test("of a key that nobody announced once it is listed, and of apps that it refuses until then")
@@ -139,11 +193,6 @@ import Testing
 
   @Test("of what an endpoint proved last, whatever a probe that failed shows after it")
   func failedProbes() {
-    let shown = Self.probe(2)["e:443"]
-    let failed = LastProbe(
-      at: 6, probe: .refused(reason: "expired", presented: pin(2)), failures: 1, after: shown)
-    let still = Condition.alerts(of: Self.state(.keyHeld), ["e:443": failed], in: "f")
-    #expect(still.map(\.isRefusing) == [true])
     let now: Int64 = 1_780_000_000
     let ended = LastProbe(
       at: now, probe: .unreachable(reason: "down"), failures: 9,

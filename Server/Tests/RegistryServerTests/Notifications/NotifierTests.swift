@@ -24,6 +24,44 @@ import Testing
     return service
   }
 
+  /// Counts what it is given.
+  private struct Counter: NotificationReceiver {
+    let name = "counter"
+    let told = Locked(0)
+    func deliver(_ message: NotificationMessage, at now: Int64) async -> DeliveryOutcome {
+      told.withLock { $0 += 1 }
+      return .delivered
+    }
+  }
+
+  @Test(
+    "nothing for a while by a process that stood still: another one may lead, and tell, meanwhile")
+  func stoodStill() async {
+    let (ticks, receiver) = (Locked<Int64>(1000), Counter())
+    let conditions = Locked<[Condition]>([])
+    let survey = { @Sendable () async -> FoundConditions in
+      FoundConditions(ofLeader: conditions.withLock { $0 }, ofServer: [], at: 5)
+    }
+    let notifier = Notifier(
+      [receiver], clock: TestClock(), log: .silent,
+      metrics: ServerMetrics(version: "1", started: 1), ticks: { ticks.withLock { $0 } },
+      survey: survey)
+    func look(after milliseconds: Int64) async -> Int {
+      ticks.withLock { $0 += milliseconds }
+      await notifier.look()
+      for _ in 0..<2000 { await Task.yield() }
+      return receiver.told.withLock { $0 }
+    }
+    #expect(await look(after: 1000) == 0)
+    conditions.withLock { $0 = [Condition(.documentLate, file: "a", since: 1, message: "m")] }
+    #expect(await look(after: 6000) == 0)
+    for _ in 0..<14 { #expect(await look(after: 1000) == 0) }
+    #expect(await look(after: 1001) == 1)
+    // A slow machine tells all the same.
+    conditions.withLock { $0 = [Condition(.documentLate, file: "b", since: 1, message: "m")] }
+    #expect(await look(after: 6000) == 2)
+  }
+
   @Test("when a key is held that apps meet, and when a person has decided; signed, and once each")
   func heldKey() async throws {
     let receiver = try Receiver()

@@ -249,11 +249,14 @@ struct TLSEndpointProberTests {
   func unreached() async throws {
     let server = try LocalTLSServer(identity: authority.issue(names: ["a.test"])) { _ in .text("") }
     let there = try LocalHTTPServer { _ in HTTPResponse(status: 502) }
+    let hangs = try LocalRawServer(.silent)
     let observer = try observer(
       [
         VantagePoint(name: "there", host: "127.0.0.1", port: there.port),
         VantagePoint(name: "gone", host: "127.0.0.1", port: try freePort()),
-      ], names: ["a.test": ["127.0.0.1"]])
+        // As a tunnel is whose far end is gone.
+        VantagePoint(name: "hangs", host: "127.0.0.1", port: hangs.port),
+      ], timeout: 2000, names: ["a.test": ["127.0.0.1"]])
     let probe = try await observer.probe(endpoint("a.test", server.port))
     #expect(probe.unreached == ["there"])
   }

@@ -385,6 +385,23 @@ import Testing
     #expect(server.machine.lastProbes.isEmpty)
   }
 
+  @Test(
+    "nor what it took over before anybody knew who leads: it was cut off from the store, and is back"
+  )
+  func cutOffLeader() {
+    show(1, to: server, at: Self.now)
+    let other = MachineServer(bench)
+    other.rest(at: Self.now + 60)
+    show(2, to: other, at: Self.now + 60)
+    server.refresh()
+    server.rest(at: Self.now + 90)
+    #expect(server.machine.lastProbes.count == 1)
+    server.isFollowing = true
+    server.refresh()
+    server.rest(at: Self.now + 91)
+    #expect(server.machine.lastProbes.isEmpty)
+  }
+
   @Test("a follower that believes an old record at last goes on from its newer copy")
   func copyOfFollower() throws {
     show(1, to: server, at: Self.now)

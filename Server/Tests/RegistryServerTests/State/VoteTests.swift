@@ -147,6 +147,18 @@ import Testing
     #expect(copied.keys == [1])
   }
 
+  @Test(
+    "that contradicted a key for an hour end it when they are back, after a minute of silence in which it was listed"
+  )
+  func contradictedLong() {
+    var bench = Self.settled()
+    bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)), 70, every: 60)
+    bench.see(Self.view(.key(2), .silent, .silent, .silent), 8, every: 20)
+    #expect(bench.keys == [1, 2])
+    bench.see(Self.view(.key(2), .key(1), .key(1), .key(1)), 60, every: 60)
+    #expect(bench.keys == [1])
+  }
+
   @Test("stand by what they saw also after a time in which nobody watched")
   func unwatched() {
     var bench = Self.settled()

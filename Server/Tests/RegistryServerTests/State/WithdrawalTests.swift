@@ -39,6 +39,13 @@ import Testing
     return ProbeResult(observations: [observation])
   }
 
+  /// What one address shows, of a name that may have more than are dialled.
+  private static func cut(_ isCut: Bool) -> ProbeResult {
+    var result = probe([(here, "a", old)])
+    result.isCut = isCut
+    return result
+  }
+
   private static let a = Place(vantage: here, address: "a")
   private static let both = [a, Place(vantage: here, address: "b")]
   private static let paris = [
@@ -96,6 +103,12 @@ import Testing
     Scenario(
       name: "stays while the resolver is silent and addresses are remembered", places: [a],
       instead: remembered, isWithdrawn: false),
+    Scenario(
+      name: "stays where its address may merely have been left out",
+      places: [Place(vantage: here, address: "b")], instead: cut(true), isWithdrawn: false),
+    Scenario(
+      name: "leaves with its address", places: [Place(vantage: here, address: "b")],
+      instead: cut(false), isWithdrawn: true),
     Scenario(
       name: "stays while this server itself cannot probe", places: both + paris,
       instead: probe([(here, "", silence), ("paris", "a", old), ("paris", "b", old)]),

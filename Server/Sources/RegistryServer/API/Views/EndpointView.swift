@@ -26,7 +26,7 @@ struct EndpointView {
       alerts: alerts, hasKeys: !endpointKeys.keys.isEmpty, isPaused: isPaused,
       showsHeldKey: alerts.contains {
         [.keyHeld, .caMissing].contains($0.kind)
-          && Condition.isRefusing($0, document.lastProbes[id], document.state)
+          && Condition.isRefusing($0, document.state)
           && !document.state.isVouched(for: $0, by: document.endpoints.vouchingTerms[endpoint.id])
       })
   }

@@ -35,7 +35,9 @@ struct HeldKeysView {
         let held = document.state.keysByEndpoint[endpoint.id]?.held.values.filter(
           selection.contains)
         guard let held, !held.isEmpty else { continue }
-        let shown = document.lastProbes[endpoint.id].map { Set($0.leaves.map(\.pin)) }
+        let shown = document.lastProbes[endpoint.id].flatMap { last in
+          last.leaves.isEmpty ? nil : Set(last.leaves.map(\.pin))
+        }
         for candidate in held {
           let pin = candidate.chain.leaf.pin
           items.append(
