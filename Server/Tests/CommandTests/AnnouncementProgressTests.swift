@@ -217,9 +217,9 @@ struct AnnouncementProgressTests {
     var time = 0.0
     let silent = SilentServers { time }
     func ask(_ place: String, taking seconds: Double, fails: Bool) async -> Bool? {
-      await silent.ask(place, isSilent: { $0 }) {
+      await silent.ask(place) {
         time += seconds
-        return fails
+        return (fails, fails)
       }
     }
     // One that refuses at once is asked again, as is one that is slow and answers.

@@ -178,16 +178,17 @@ final class SilentServers {
 
   /// Asks a server, unless it did not answer before.
   ///
-  /// - Returns: `nil` if it did not.
+  /// - Parameter body: what came of it, and whether that is no answer.
+  /// - Returns: `nil` if it is not asked.
   func ask<Answer>(
-    _ place: String, isSilent: (Answer) -> Bool, _ body: () async -> Answer
+    _ place: String, _ body: () async -> (answer: Answer, isSilent: Bool)
   ) async -> Answer? {
     let url = URL(string: place)
     let server = "\(url?.host ?? place):\(url?.port ?? 0)"
     guard !known.contains(server) else { return nil }
     let start = now()
-    let answer = await body()
-    if isSilent(answer), now() - start > Self.long { known.insert(server) }
+    let (answer, isSilent) = await body()
+    if isSilent, now() - start > Self.long { known.insert(server) }
     return answer
   }
 }

@@ -164,8 +164,9 @@ extension AnnouncementRun {
     var seen: Set<String> = []
     while let (place, shipped) = waiting.popLast() {
       guard seen.insert(place).inserted else { continue }
-      let answer = await silent.ask(place, isSilent: { $0.mirrors == nil }) {
-        await look(at: place, shipped)
+      let answer = await silent.ask(place) {
+        let answer = await look(at: place, shipped)
+        return (answer, answer.mirrors == nil)
       }
       let name = Secrets.hidden(in: place)
       guard let answer else {
@@ -219,13 +220,13 @@ extension AnnouncementRun {
     do throws(CommandFailure) {
       // Anew: a token of a minute has ended by the second attempt.
       let (call, path) = (try AdminCall(invocation), path)
-      let asked = await silent.ask(call.base, isSilent: { (try? $0.get()) == nil }) {
-        () async -> Result<AdminCall.Reply, CommandFailure> in
+      let asked = await silent.ask(call.base) {
+        () async -> (Result<AdminCall.Reply, CommandFailure>, Bool) in
         do throws(CommandFailure) {
-          return .success(
-            try await call.attempt(
-              path, posting: .object(body), expecting: AdminCommands.changed))
-        } catch { return .failure(error) }
+          let reply = try await call.attempt(
+            path, posting: .object(body), expecting: AdminCommands.changed)
+          return (.success(reply), false)
+        } catch { return (.failure(error), true) }
       }
       guard let asked else {
         return .failed("\(call.base) is not asked again: it did not answer in time")
