@@ -215,7 +215,7 @@ struct AnnouncementProgressTests {
   @Test("a server that did not answer in time is not waited for again in the same call")
   func silentServers() async {
     var time = 0.0
-    let silent = SilentServers { time }
+    var silent = SilentServers { time }
     func ask(_ place: String, taking seconds: Double, fails: Bool) async -> Bool? {
       await silent.ask(place) {
         time += seconds
@@ -229,5 +229,8 @@ struct AnnouncementProgressTests {
     #expect(await ask("https://a.test/y", taking: 0, fails: false) == nil)
     #expect(await ask("https://a.test:8443/y", taking: 0, fails: false) == false)
     #expect(await ask("https://b.test/y", taking: 0, fails: false) == false)
+    // A call that is about one alone goes on asking.
+    silent = SilentServers(remembers: false) { time }
+    for _ in 0..<2 { #expect(await ask("https://a.test/x", taking: 20, fails: true) == true) }
   }
 }

@@ -162,19 +162,19 @@ struct AnnouncementOrder {
 }
 
 /// Servers that did not answer in time. In one call of `--resume` nobody waits for one again: the others would lose the
-/// time to settle.
+/// time to settle. A call that is about one announcement alone asks again and again.
 final class SilentServers {
   private var known: Set<String> = []
+  private let remembers: Bool
   /// In seconds: who fails before costs little.
   private static let long = 10.0
   /// Seconds of a clock that is never set.
   private let now: () -> Double
 
   init(
-    now: @escaping () -> Double = {
-      Double(DispatchTime.now().uptimeNanoseconds) / 1e9
-    }
-  ) { self.now = now }
+    remembers: Bool = true,
+    now: @escaping () -> Double = { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }
+  ) { (self.remembers, self.now) = (remembers, now) }
 
   /// Asks a server, unless it did not answer before.
   ///
@@ -188,7 +188,7 @@ final class SilentServers {
     guard !known.contains(server) else { return nil }
     let start = now()
     let (answer, isSilent) = await body()
-    if isSilent, now() - start > Self.long { known.insert(server) }
+    if remembers, isSilent, now() - start > Self.long { known.insert(server) }
     return answer
   }
 }

@@ -9,8 +9,9 @@ import TLSTools
 /// - One name has one announcement. A later one takes the place of the one before, also while that is carried out: its
 ///   file is there from then on, and only who finds its own ends one.
 /// - One that the command of another begins is led by that very one, which alone carries it out, for it looks at its own
-///   lists before. What was replaced or given up by then begins nothing. If it is refused for good or replaced, those that it leads end with it; if somebody deleted it, they wait to
-///   be deleted, too; if it is done, they go on by themselves. None begins what leads it, or each would wait for the other.
+///   lists before. What was replaced or given up by then begins nothing. If it is refused for good or replaced, those that
+///   it leads end with it; if somebody deleted it, they wait to be deleted, too; if it is done, they go on by themselves.
+///   None begins what leads it, or each would wait for the other.
 /// - The file names a command to run, so it and its folder belong to root or to who runs it, and nobody else writes there.
 struct AnnouncementJob {
   /// The file with the key.

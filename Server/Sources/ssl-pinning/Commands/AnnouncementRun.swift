@@ -17,7 +17,7 @@ struct AnnouncementRun {
   private var key: PEMKey
   private var progress: AnnouncementProgress
   /// Who is not waited for again.
-  var silent = SilentServers()
+  var silent = SilentServers(remembers: false)
   /// How often a key may be followed by the next one in one call.
   private static let mostRenewals = 5
 
