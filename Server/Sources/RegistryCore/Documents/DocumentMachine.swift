@@ -243,7 +243,7 @@ extension DocumentMachine {
       // Before anything is signed, since the store may be believed only now.
       effects.append(.shareDenials)
       // The store answers again, and this server has nothing to write.
-      if isFollowing || debt == .nothing, state.hasAlert(.storing) {
+      if isFollowing || debt == .nothing && attempt == nil, state.hasAlert(.storing) {
         state.settle(.storing, "")
         if state.alerts[""] == nil { effects.append(.clear(nil)) }
       }

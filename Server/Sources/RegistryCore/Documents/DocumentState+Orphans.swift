@@ -107,7 +107,10 @@ extension DocumentState {
   /// that joins them, or that they join: a rotation of theirs would lock apps out until somebody comes.
   func waitsSpread(configuring endpoints: [WatchedEndpoint]) -> [String] {
     // Of an endpoint that says so itself, nobody's word comes from another one.
-    let meant = Set((endpoints + added).filter { $0.approval == .manual }.map(\.id))
+    let meant = Set(
+      (endpoints + added).filter {
+        $0.approval == .manual && (overrides[$0.id]?.approval ?? .manual) == .manual
+      }.map(\.id))
     func waits(_ endpoint: WatchedEndpoint) -> Bool {
       meant.contains(endpoint.id) || overrides[endpoint.id]?.approval == .manual
     }
@@ -118,7 +121,7 @@ extension DocumentState {
     var next = self
     next.follow(next.endpoints(configured: endpoints))
     return next.endpoints(configured: endpoints)
-      .filter { !waits($0) && next.overrides[$0.id]?.approval == .manual }
+      .filter { !meant.contains($0.id) && next.overrides[$0.id]?.approval == .manual }
       .flatMap { endpoint in
         endpoint.patterns.filter(free.contains).map { "\($0) waits for a person at \(endpoint.id)" }
       }.sorted()

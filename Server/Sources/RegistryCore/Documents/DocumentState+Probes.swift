@@ -62,8 +62,9 @@ extension DocumentState {
     }
     let standing = Set(identities(of: endpoint))
     for event in events { raiseAlert(of: event, at: endpoint, failures, now) }
-    for identity in identities(of: endpoint) where !standing.contains(identity) {
-      returning.begin(identity, at: now)
+    for alert in alerts[endpoint] ?? []
+    where Self.comingAndGoing.contains(alert.kind) && !standing.contains(alert.identity) {
+      returning.begin(alert.identity, at: now)
     }
     keysByEndpoint[endpoint]?.returning = returning
     noteStagedKeys(of: endpoint, at: now)
@@ -82,6 +83,11 @@ extension DocumentState {
     }
     return identities(of: endpoint) != before
   }
+
+  /// What probes of a fleet show now and then.
+  private static let comingAndGoing: Set<ServerAlert.Kind> = [
+    .chainRefused, .deniedKeySeen, .caMissing,
+  ]
 
   /// How many keys one alert lists. What is beyond keeps an alert of its own.
   static let mostListed = 200

@@ -9,8 +9,8 @@ public struct ProbeResult: Sendable, Hashable {
   /// Places that were asked for a kind of key, and neither proved one nor refused the kind. Those that an observation
   /// tells of are not among them. A key of that kind that was seen there before is not gone by such silence.
   public var untold: Set<Place> = []
-  /// Whether the name has more addresses than this server dialled: one that was left out is not gone.
-  public var isCut = false
+  /// Addresses that the name has and that this server did not dial: they are not gone.
+  public var leftOut: Set<String> = []
   /// The vantage points that had too many questions to answer all of these.
   public var overasked: Set<String> = []
   /// Those whose answers this server was too busy for.
@@ -233,7 +233,7 @@ public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
 struct ProbeCoverage {
   private let asked: Set<Place>
   private let untold: Set<Place>
-  private let isCut: Bool
+  private let leftOut: Set<String>
   private let answered: Set<Place>
   private let answering: Set<String>
   private let vantages: Set<String>
@@ -242,7 +242,7 @@ struct ProbeCoverage {
   init(_ probe: ProbeResult, _ context: DecisionContext) {
     let silenced = Set(probe.observations.filter(\.isRemembered).map(\.vantage))
     asked = Set(probe.observations.map(\.place))
-    (untold, isCut) = (probe.untold, probe.isCut)
+    (untold, leftOut) = (probe.untold, probe.leftOut)
     answered = Set(
       probe.observations.filter { $0.isAccepted && !silenced.contains($0.vantage) }.map(\.place))
     answering = Set(answered.map(\.vantage))
@@ -266,7 +266,7 @@ struct ProbeCoverage {
   /// and got others.
   func isGone(_ place: Place) -> Bool {
     answering.contains(place.vantage) && !asked.contains(place) && !untold.contains(place)
-      && !(isCut && place.vantage == ProbeObservation.direct)
+      && !(place.vantage == ProbeObservation.direct && leftOut.contains(place.ofAnyType.address))
       && (!asked.contains(place.ofAnyType) || answered.contains(place.ofAnyType))
   }
 }

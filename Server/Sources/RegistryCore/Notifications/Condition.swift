@@ -125,7 +125,7 @@ extension Condition {
   ) -> [Condition] {
     let unlisted = state.mayLackKeys ? state.unlistedKeys(of: endpoints) : [:]
     let refused = unlisted.filter { id, keys in
-      let shown = keys.filter { key in probes[id]?.leaves.contains { $0.pin == key.pin } ?? false }
+      let shown = keys.filter { key in probes[id]?.recent.contains { $0.pin == key.pin } ?? false }
       return !shown.allSatisfy { state.isVouched(for: $0, by: terms[id]) }
     }
     return state.alerts.values.joined().compactMap { alert in

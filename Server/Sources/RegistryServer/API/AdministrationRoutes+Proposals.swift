@@ -34,6 +34,7 @@ extension AdministrationRoutes {
       }
       return nil
     }
+    let warnings = warnings + Self.consequences(of: command, hosts)
     let (kind, now) = (command.kind.what, administration.clock.now())
     let (endpoint, pin) = command.subject
     let proposal = try await proposals.add(
@@ -53,6 +54,26 @@ extension AdministrationRoutes {
     body["warnings"] = .texts(warnings + meanwhile)
     body["proposal"] = proposal.shown
     return APIResponse(status: 202, body: body)
+  }
+
+  /// What its request does not say: whom it locks out, and which keys a decision about many is about.
+  private static func consequences(
+    of command: AdministrationCommand, _ hosts: [String]
+  ) -> [String] {
+    func list(_ names: [String]) -> String {
+      names.prefix(50).joined(separator: ", ")
+        + (names.count > 50 ? ", and \(names.count - 50) more" : "")
+    }
+    var told: [String] = []
+    if !hosts.isEmpty {
+      told.append("no key that their servers show would be left: \(list(hosts))")
+    }
+    if case .decide(let decision) = command {
+      told.append(
+        "it is about "
+          + list(decision.keys.map { "\($0.pin.base64) at \($0.endpoint) in \($0.file)" }))
+    }
+    return told
   }
 
   private func needsSecondPerson(_ command: AdministrationCommand, _ call: APIRequest) -> Bool {

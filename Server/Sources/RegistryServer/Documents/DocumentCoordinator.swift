@@ -9,10 +9,9 @@ import TLSTools
 /// - What the machine says is done in the order in which it says it, and before anything else is decided, unless it
 ///   has to be waited for. What is published comes first, so that a later document is never published before.
 /// - Whoever wants to write waits until nothing is being written.
-/// - After a change that somebody asked for, no other one begins for half the time that it took. Of servers that write all the
-///   time, the one that begins first wins each time, and signs while the other one's signature is thrown away: so whoever sends
-///   one change after the other to one server would keep all others from writing. Half the time gives each of them its turn
-///   within three attempts.
+/// - After a change that somebody asked for, no other one begins for as long as another server needs to write: half as long
+///   again as a signature takes, or half of what the change took. Whoever sends one change after the other to one server,
+///   signed or not, would keep all others from writing, whose signatures would be thrown away.
 actor DocumentCoordinator {
   nonisolated let file: String
   nonisolated let services: CoordinatorServices
@@ -26,8 +25,12 @@ actor DocumentCoordinator {
   private var waiting: [CheckedContinuation<Void, Never>] = []
   /// What of the next record does not depend on what is signed, being put into words.
   private var parts: Task<(domains: [UInt8], history: [[UInt8]]), Never>?
+  /// What a command signed last, and for what. Another server may have been first with a change that is not signed, as of an
+  /// interval, and what was signed still says all: else one change after the other would keep this server from writing.
+  private var lastSigned: (request: SigningRequest, document: PublishedDocument)?
   /// The document that was signed last, made ready to be published.
   private var finished: PublishedDocument?
+  private var lastSignature: Int64?
   /// Until when no change begins, by the clock of ticks.
   private var othersTurnEnds: Int64 = 0
   /// The endpoints of which it was told that not all of their addresses are probed.
@@ -77,7 +80,7 @@ actor DocumentCoordinator {
   func enter(_ probe: ProbeResult, of endpoint: WatchedEndpoint, at now: Int64) async
     -> EnteredProbe
   {
-    if probe.isCut, toldOfCut.insert(endpoint.id).inserted {
+    if !probe.leftOut.isEmpty, toldOfCut.insert(endpoint.id).inserted {
       services.log.event(
         .warn, "addresses_left_out",
         [
@@ -110,8 +113,14 @@ actor DocumentCoordinator {
     let begun = services.ticks()
     let answer = await handle(.command(change), at: now)
     let ended = services.ticks()
-    othersTurnEnds = ended + min(Self.longestTurn, (ended - begun) / 2)
+    let turn = max((ended - begun) / 2, signingTook * 3 / 2)
+    othersTurnEnds = ended + min(Self.longestTurn, turn)
     return try answer?.get() ?? []
+  }
+
+  /// How many milliseconds the last signature by a command took; before the first one, what it may.
+  private var signingTook: Int64 {
+    services.signer.runsCommands ? lastSignature ?? 500 : 0
   }
 
   /// In milliseconds: a store that hangs is no reason to wait for longer.
@@ -347,9 +356,15 @@ actor DocumentCoordinator {
       }
       // Without a command nothing else is to happen in between.
       guard signer.runsCommands else { return try sign() }
+      let request = SigningRequest(signing, after: state, by: signer.publicKeyPEM)
+      if let lastSigned, lastSigned.request == request { return lastSigned.document }
+      let begun = services.ticks()
       let document = try await CommandSigning.run { Result(catching: sign) }.get()
+      lastSignature = services.ticks() - begun
       // Another key may have come meanwhile.
-      if services.signer.publicKeyPEM == signer.publicKeyPEM { return document }
+      guard services.signer.publicKeyPEM == signer.publicKeyPEM else { continue }
+      if let document { lastSigned = (request, document) }
+      return document
     }
   }
 
@@ -428,5 +443,19 @@ actor DocumentCoordinator {
     }
     guard let record else { return }
     _ = try DocumentState(decoding: record.bytes, file: file)
+  }
+}
+
+/// All that a signature depends on.
+private struct SigningRequest: Equatable {
+  let content: DocumentContent
+  let last: [UInt8]
+  let time: Int64
+  let isUnchanged: Bool
+  let key: String
+
+  init(_ signing: DocumentDraft.Signing, after state: DocumentState, by key: String) {
+    (content, time, isUnchanged) = (signing.content, signing.time, signing.isUnchanged)
+    (last, self.key) = (state.document, key)
   }
 }

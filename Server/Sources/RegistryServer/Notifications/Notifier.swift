@@ -25,11 +25,12 @@ actor Notifier {
   private let metrics: ServerMetrics
   /// Whether this server led when it looked last.
   private var hasLed = false
-  /// When it had looked last, and until when it delivers nothing; by the clock of ticks.
-  private var (looked, quietEnds): (Int64?, Int64) = (nil, 0)
+  /// When it had looked last, until when it delivers nothing, both by the clock of ticks, and how many looks in a row came late.
+  private var (looked, quietEnds, late): (Int64?, Int64, Int) = (nil, 0, 0)
 
-  /// A process that stood still for longer may lead no more without knowing: for so long it tells nothing, in milliseconds.
-  private static let (stillness, quiet): (Int64, Int64) = (5000, 15_000)
+  /// A process that stood still for longer may lead no more without knowing: for so long it tells nothing, in milliseconds. One
+  /// that is merely slow, at every look, tells all the same.
+  private static let (stillness, quiet, mostLate): (Int64, Int64, Int) = (5000, 5000, 3)
 
   /// - Parameters:
   ///   - survey: what holds now.
@@ -58,10 +59,8 @@ actor Notifier {
   /// Takes down what holds, and begins what deliveries are due.
   func look() async {
     let now = ticks()
-    // Once a minute at most: a machine that is merely slow tells all the same.
-    if let looked, now - looked > Self.stillness, now - quietEnds > 60_000 || quietEnds == 0 {
-      quietEnds = now + Self.quiet
-    }
+    late = looked.map { now - $0 > Self.stillness } ?? false ? late + 1 : 0
+    if late > 0 { quietEnds = late > Self.mostLate ? 0 : now + Self.quiet }
     defer { looked = ticks() }
     let found = await survey()
     let isLeading = found.ofLeader != nil

@@ -148,7 +148,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         return observation
       })
     result.untold = untold
-    result.isCut = findings.contains { $0.route == 0 && $0.isCut }
+    let leftOut = findings.first { $0.route == 0 }?.leftOut ?? []
+    result.leftOut = Set(leftOut.map(\.description))
     result.overasked = Set(refusing.map { vantages[$0] })
     // Whoever stands before this server may keep it busy: it was too late for their answers.
     result.delayed = Set(

@@ -70,6 +70,8 @@ extension RegistryService {
       // One after another, in the order of the signals.
       reloading.withLock { last in
         last = Task { [last] in
+          // Not only in its turn: an edit may take its time, or never end.
+          if let read, let configuration = try? read() { endTokens(configuration) }
           await last?.value
           manager?.notify(.reloading)
           await readAgain(read)
@@ -91,16 +93,10 @@ extension RegistryService {
     }
     let configuration: ServerConfiguration
     do throws(ConfigurationError) { configuration = try read() } catch {
-      refuse("\(error)")
+      refuse("\(error)", isRead: false)
       return
     }
-    // Before all else, and whatever becomes of that: what a token has asked for must neither put its end off nor have it
-    // refused.
-    inForce.withLock { known in
-      let ended = Set(known.administration.revokedTokens)
-      known.administration.revokedTokens += configuration.administration.revokedTokens
-        .filter { !ended.contains($0) }
-    }
+    endTokens(configuration)
     // What it was made of, and in the end what was in force before.
     ProcessMemory.giveBack()
     defer { ProcessMemory.giveBack() }
@@ -108,7 +104,7 @@ extension RegistryService {
       try await checkTerms(configuration)
       try await reload(configuration)
     } catch {
-      refuse("\(error)")
+      refuse("\(error)", isRead: true)
       return
     }
     health.configuration(refused: nil)
@@ -118,15 +114,24 @@ extension RegistryService {
     log.event(.info, "configuration_read_again")
   }
 
+  /// Whatever becomes of the rest of an edit: what a token has asked for must neither put its end off nor have it refused.
+  private func endTokens(_ configuration: ServerConfiguration) {
+    inForce.withLock { known in
+      let ended = Set(known.administration.revokedTokens)
+      known.administration.revokedTokens += configuration.administration.revokedTokens
+        .filter { !ended.contains($0) }
+    }
+  }
+
   /// A configuration that was to be read again is no good.
-  private func refuse(_ reason: String) {
+  ///
+  /// - Parameter isRead: whether it could be read, so that it ended tokens.
+  private func refuse(_ reason: String, isRead: Bool) {
     health.configuration(refused: reason)
     metrics.reloaded(isInForce: false, at: clock.now())
+    let tokens = isRead ? ", but tokens that it ends are none any more" : ""
     log.event(
       .error, "configuration_refused",
-      [
-        "reason": reason,
-        "message": "everything stays as it was, but tokens that it ends are none any more",
-      ])
+      ["reason": reason, "message": "everything stays as it was\(tokens)"])
   }
 }

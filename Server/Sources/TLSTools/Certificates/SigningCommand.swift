@@ -247,25 +247,30 @@ package enum FileKeepers {
       ? nil : "it names a program to run, and others can write it; hint: chmod go-w \(path)"
   }
 
-  /// Why somebody else could exchange a directory for another one; `nil` if nobody but its reader and root can.
+  /// Why somebody else could exchange a directory for another one; `nil` if nobody but its reader and root can. All that the
+  /// path leads through counts, links as well.
   package static func refusal(above path: String) -> String? {
-    guard let real = realpath(path, nil) else {
-      return String(cString: strerror(errno)).lowercased()
-    }
-    defer { free(real) }
-    var parts = String(cString: real).split(separator: "/")
-    while parts.popLast() != nil {
-      let directory = "/" + parts.joined(separator: "/")
+    var (place, rest, links) = ("/", path.split(separator: "/")[...], 40)
+    while let name = rest.popFirst() {
       var status = stat()
-      guard stat(directory, &status) == 0 else {
+      guard stat(place, &status) == 0 else {
         return String(cString: strerror(errno)).lowercased()
       }
       let isOwn = status.st_uid == 0 || status.st_uid == geteuid()
       // In a sticky one, as /tmp, only owners exchange what is theirs.
       guard isOwn, status.st_mode & 0o022 == 0 || status.st_mode & 0o1000 != 0 else {
         return
-          "it names programs to run, and who may write in \(directory) could exchange it; hint: a directory of root's or your own"
+          "it names programs to run, and who may write in \(place) could exchange it; hint: a directory of root's or your own"
       }
+      let next = place == "/" ? "/\(name)" : "\(place)/\(name)"
+      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: next) else {
+        place = next
+        continue
+      }
+      links -= 1
+      guard links > 0 else { return "it leads through too many links" }
+      rest = target.split(separator: "/") + rest
+      if target.hasPrefix("/") { place = "/" }
     }
     return nil
   }

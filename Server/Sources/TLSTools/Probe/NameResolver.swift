@@ -123,8 +123,8 @@ package final class NameResolver: Sendable {
     }
     var found: [Endpoint] = []
     var entry = list
-    // One more, which tells that there are more.
-    while let current = entry?.pointee, found.count <= addressLimit {
+    // More than are dialled: an address that is left out is not gone.
+    while let current = entry?.pointee, found.count < 16 * addressLimit {
       if let address = current.ai_addr,
         current.ai_family == AF_INET || current.ai_family == AF_INET6,
         let kept = SocketAddress(address, length: current.ai_addrlen)?.endpoint

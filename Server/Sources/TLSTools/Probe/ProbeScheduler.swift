@@ -165,7 +165,7 @@ final class ProbeScheduler {
     var known = Set<Endpoint>()
     let all = addresses.filter { known.insert($0).inserted }
     let addresses = all.prefix(Self.addressLimit)
-    if all.count > addresses.count { work.cut.insert(route) }
+    if all.count > addresses.count { work.leftOut[route] = Set(all.dropFirst(addresses.count)) }
     guard !addresses.isEmpty else {
       return fail(work, .dns(host: work.job.host, reason: "no address"), on: route)
     }
@@ -309,8 +309,8 @@ final class ProbeJob {
   var lookups: [Int: Deadline] = [:]
   /// The routes that dial the addresses of an earlier lookup.
   var remembered: Set<Int> = []
-  /// The routes on which the name has more addresses than are dialled.
-  var cut: Set<Int> = []
+  /// The addresses that the name has on a route and that are not dialled.
+  var leftOut: [Int: Set<Endpoint>] = [:]
   /// Whether more connections are about to be opened.
   var isDialling = false
   private var findings: [Int: [ProbeFinding?]] = [:]
@@ -399,7 +399,7 @@ final class ProbeJob {
     guard findings[finding.route]?.indices.contains(place) == true else { return }
     var finding = finding
     finding.isRemembered = remembered.contains(finding.route)
-    finding.isCut = cut.contains(finding.route)
+    finding.leftOut = leftOut[finding.route] ?? []
     guard finding.keyType == nil else {
       others[finding.route, default: []].append((place, finding))
       return

@@ -114,8 +114,8 @@ package struct ProbeFinding: Sendable, Hashable {
   package var keyType: CertificateKeyKind?
   /// Whether the address is from an earlier lookup, because this one did not answer in time.
   package var isRemembered = false
-  /// Whether the name has more addresses than were dialled.
-  package var isCut = false
+  /// Other addresses that the name has, and that were not dialled.
+  package var leftOut: Set<Endpoint> = []
   /// Whether the handshake was finished. One that ended before (`provedItsKeyBeforeItRefused`) proves the leaf's key alone:
   /// the rest of the chain may be another's.
   package var isFinished = true

@@ -78,7 +78,7 @@ enum AnnounceCommand {
     }
     // Commands may take long, and who settles must be looked at meanwhile: all others first.
     let all = try AnnouncementJob.all(in: folder)
-    let silent = SilentServers()
+    let silent = SilentPlaces()
     var (status, ready) = (ExitStatus.yes, [AnnouncementJob]())
     for begun in all {
       guard let own = await goOn(with: begun, withCommand: false, silent) else {
@@ -104,7 +104,7 @@ enum AnnounceCommand {
 
   /// - Returns: what came of it, which is told; `nil` if its command is next, and is not to be run.
   private static func goOn(
-    with begun: AnnouncementJob, withCommand: Bool, _ silent: SilentServers
+    with begun: AnnouncementJob, withCommand: Bool, _ silent: SilentPlaces
   ) async -> ExitStatus? {
     // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
     guard let job = begun.current else { return .yes }
@@ -161,10 +161,10 @@ struct AnnouncementOrder {
   }
 }
 
-/// Servers that did not answer in time. In one call of `--resume` nobody waits for one again: the others would lose the
-/// time to settle. A call that is about one announcement alone asks again and again.
-final class SilentServers {
-  private var known: Set<String> = []
+/// Who did not answer in time. In one call of `--resume` nobody waits for a place again, and for another one on its server
+/// but a moment: the others would lose the time to settle. A call that is about one announcement alone asks again and again.
+final class SilentPlaces {
+  private var (places, servers): (Set<String>, Set<String>) = ([], [])
   private let remembers: Bool
   /// In seconds: who fails before costs little.
   private static let long = 10.0
@@ -176,19 +176,23 @@ final class SilentServers {
     now: @escaping () -> Double = { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }
   ) { (self.remembers, self.now) = (remembers, now) }
 
-  /// Asks a server, unless it did not answer before.
+  /// Asks a place, unless it did not answer before.
   ///
-  /// - Parameter body: what came of it, and whether that is no answer.
+  /// - Parameter body: what came of it, and whether that is no answer; it is told if it has only a moment.
   /// - Returns: `nil` if it is not asked.
   func ask<Answer>(
-    _ place: String, _ body: () async -> (answer: Answer, isSilent: Bool)
+    _ place: String, _ body: (_ isHurried: Bool) async -> (answer: Answer, isSilent: Bool)
   ) async -> Answer? {
+    guard !places.contains(place) else { return nil }
     let url = URL(string: place)
     let server = "\(url?.host ?? place):\(url?.port ?? 0)"
-    guard !known.contains(server) else { return nil }
+    let isHurried = servers.contains(server)
     let start = now()
-    let (answer, isSilent) = await body()
-    if remembers, isSilent, now() - start > Self.long { known.insert(server) }
+    let (answer, isSilent) = await body(isHurried)
+    if remembers, isSilent, isHurried || now() - start > Self.long {
+      places.insert(place)
+      servers.insert(server)
+    }
     return answer
   }
 }

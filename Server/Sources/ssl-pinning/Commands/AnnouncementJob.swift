@@ -9,7 +9,7 @@ import TLSTools
 /// - One name has one announcement. A later one takes the place of the one before, also while that is carried out: its
 ///   file is there from then on, and only who finds its own ends one.
 /// - One that the command of another begins is led by that very one, which alone carries it out, for it looks at its own
-///   lists before. What was replaced or given up by then begins nothing. If it is refused for good or replaced, those that
+///   lists before. What is over, replaced or given up begins nothing. If it is refused for good or replaced, those that
 ///   it leads end with it; if somebody deleted it, they wait to be deleted, too; if it is done, they go on by themselves.
 ///   None begins what leads it, or each would wait for the other.
 /// - The file names a command to run, so it and its folder belong to root or to who runs it, and nobody else writes there.
@@ -48,15 +48,17 @@ struct AnnouncementJob {
       (id, path) = (parts[0], parts[1])
     }
 
-    /// The one whose command this program is run by. A daemon that such a command once started has the variable still.
+    /// The one whose command this program is run by.
     ///
-    /// - Throws: if that one was replaced or given up while its command runs.
+    /// - Throws: if that one was replaced or given up while its command runs, or is over: a daemon that such a command once
+    ///   started has the variable still, and which of them it is nobody can tell.
     static func found() throws(CommandFailure) -> Reference? {
       let said = ProcessInfo.processInfo.environment[AnnouncementJob.leaderVariable]
       guard let leader = said.flatMap(Reference.init) else { return nil }
-      if leader.job != nil { return leader }
-      guard FileLock.isHeld(leader.path + ".lock") else { return nil }
-      throw .no("what begins this was replaced or given up meanwhile; nothing was begun")
+      guard leader.job == nil else { return leader }
+      throw .no(
+        "nothing was begun: what begins this was replaced or given up, or is over; hint: unset"
+          + " \(AnnouncementJob.leaderVariable) where nothing began it")
     }
   }
 
@@ -334,14 +336,6 @@ struct FileLock: ~Copyable {
       return nil
     }
     self.descriptor = descriptor
-  }
-
-  /// Whether somebody has it.
-  static func isHeld(_ path: String) -> Bool {
-    guard InputFile.exists(path) else { return false }
-    guard let lock = FileLock(path) else { return true }
-    withExtendedLifetime(lock) {}
-    return false
   }
 
   private init(waitingFor folder: String) throws(CommandFailure) {

@@ -17,7 +17,7 @@ struct AnnouncementRun {
   private var key: PEMKey
   private var progress: AnnouncementProgress
   /// Who is not waited for again.
-  var silent = SilentServers(remembers: false)
+  var silent = SilentPlaces(remembers: false)
   /// How often a key may be followed by the next one in one call.
   private static let mostRenewals = 5
 
@@ -164,8 +164,8 @@ extension AnnouncementRun {
     var seen: Set<String> = []
     while let (place, shipped) = waiting.popLast() {
       guard seen.insert(place).inserted else { continue }
-      let answer = await silent.ask(place) {
-        let answer = await look(at: place, shipped)
+      let answer = await silent.ask(place) { isHurried in
+        let answer = await look(at: place, shipped, within: isHurried ? 3 : 20)
         return (answer, answer.mirrors == nil)
       }
       let name = Secrets.hidden(in: place)
@@ -180,14 +180,14 @@ extension AnnouncementRun {
 
   /// - Returns: what is wrong with it, or the mirrors that are to be looked at as well.
   private func look(
-    at place: String, _ shipped: RegistryTrustArguments
+    at place: String, _ shipped: RegistryTrustArguments, within seconds: Double
   ) async -> (finding: AnnouncementProgress.Finding, mirrors: [String]?) {
     func unseen(_ reason: String) -> (AnnouncementProgress.Finding, [String]?) {
       let name = Secrets.hidden(in: place)
       return (.unseen(reason.hasPrefix(name) ? reason : "\(name): \(reason)"), nil)
     }
     do {
-      let served = try ServedRegistry(place, trust: trust, timeout: 20)
+      let served = try ServedRegistry(place, trust: trust, timeout: seconds)
       let bytes = try await served.document()
       let now = Int64(Date().timeIntervalSince1970)
       let trusted = try TrustedRegistry(
@@ -221,7 +221,7 @@ extension AnnouncementRun {
       // Anew: a token of a minute has ended by the second attempt.
       let (call, path) = (try AdminCall(invocation), path)
       let asked = await silent.ask(call.base) {
-        () async -> (Result<AdminCall.Reply, CommandFailure>, Bool) in
+        _ async -> (Result<AdminCall.Reply, CommandFailure>, Bool) in
         do throws(CommandFailure) {
           let reply = try await call.attempt(
             path, posting: .object(body), expecting: AdminCommands.changed)

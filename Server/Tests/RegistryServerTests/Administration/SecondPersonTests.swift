@@ -92,6 +92,12 @@ import Testing
     #expect(
       seen["proposals", "0", "warnings"]?.arrayValue.map { warnings.starts(with: $0) } == true)
     #expect(seen["proposals", "0", "warnings"]?.arrayValue?.count == warnings.count - 1)
+    // Whom it locks out stands in no request.
+    _ = try await Self.propose(service, pin(1), #","force":true"#)
+    let forced = try await Self.call(service, as: "bob", "GET", "/proposals")
+    let told = forced["proposals", "1", "warnings"]?.arrayValue?.compactMap(\.stringValue) ?? []
+    #expect(
+      told == ["no key that their servers show would be left: *.www.example.com, www.example.com"])
     await service.stop()
   }
 

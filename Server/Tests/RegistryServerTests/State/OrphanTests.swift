@@ -445,6 +445,8 @@ import Testing
       ([both], true), ([www, both], true), ([meant], false),
       ([endpoint(4, "www.test"), api], false), ([www, endpoint(4, "www.test"), api], false),
       ([endpoint(4, "www.test", "new.test"), api], false), ([api], false), ([www], false),
+      // It joins the endpoint that waits.
+      ([endpoint(1, "www.test", "api.test")], true), ([endpoint(1, "www.test", "new.test")], false),
     ] as [([WatchedEndpoint], Bool)] {
       let server = start([www, api], at: now)
       show(1, under: 101, at: www, server, now)

@@ -39,10 +39,10 @@ import Testing
     return ProbeResult(observations: [observation])
   }
 
-  /// What one address shows, of a name that may have more than are dialled.
-  private static func cut(_ isCut: Bool) -> ProbeResult {
+  /// What one address shows, of a name that has these as well.
+  private static func leaving(out addresses: Set<String>) -> ProbeResult {
     var result = probe([(here, "a", old)])
-    result.isCut = isCut
+    result.leftOut = addresses
     return result
   }
 
@@ -104,11 +104,13 @@ import Testing
       name: "stays while the resolver is silent and addresses are remembered", places: [a],
       instead: remembered, isWithdrawn: false),
     Scenario(
-      name: "stays where its address may merely have been left out",
-      places: [Place(vantage: here, address: "b")], instead: cut(true), isWithdrawn: false),
+      name: "stays where its address was left out",
+      places: [Place(vantage: here, address: "b")], instead: leaving(out: ["b"]), isWithdrawn: false
+    ),
     Scenario(
-      name: "leaves with its address", places: [Place(vantage: here, address: "b")],
-      instead: cut(false), isWithdrawn: true),
+      name: "leaves with its address, though another one was left out",
+      places: [Place(vantage: here, address: "b")],
+      instead: leaving(out: ["c"]), isWithdrawn: true),
     Scenario(
       name: "stays while this server itself cannot probe", places: both + paris,
       instead: probe([(here, "", silence), ("paris", "a", old), ("paris", "b", old)]),
