@@ -138,18 +138,22 @@ enum AnnounceCommand {
 ///
 /// - A call ends once its commands took a minute. So all lists are looked at again before the next one, and a key that settles
 ///   loses no time to it, nor does one that another's command looks for.
-/// - Those that failed come last, and take turns: one that hangs each time keeps no other one waiting.
+/// - Those that failed come last, and take turns: one that hangs each time keeps no other one waiting. Those that fail soon
+///   have their turn in each call, for they may be waiting for what they began themselves.
 struct AnnouncementOrder {
   private var waiting: ArraySlice<Int>
   /// In seconds.
   private static let longest = 60.0
 
   /// - Parameters:
-  ///   - failed: when the command of each failed last.
+  ///   - failed: when the command of each failed last, and whether that took it long.
   ///   - now: a time after that is one of a clock that was ahead.
-  init(failed: [Int64?], at now: Int64) {
-    let turns = failed.map { min($0 ?? .min, now) }
-    waiting = turns.indices.sorted { (turns[$0], $0) < (turns[$1], $1) }[...]
+  init(failed: [(at: Int64, isSlow: Bool)?], at now: Int64) {
+    let turns = failed.map { ($0.map { $0.isSlow ? 2 : 1 } ?? 0, min($0?.at ?? .min, now)) }
+    waiting =
+      turns.indices.sorted {
+        (turns[$0].0, turns[$0].1, $0) < (turns[$1].0, turns[$1].1, $1)
+      }[...]
   }
 
   /// How many have not had their turn.

@@ -28,8 +28,8 @@ struct AnnouncementJob {
   private var listed: (pin: String, listing: AnnouncementProgress.Listing)?
   /// The key that waits for a second person, and since when, in Unix seconds.
   private var proposed: (pin: String, since: Int64)?
-  /// When its command failed last, in Unix seconds.
-  private(set) var failed: Int64?
+  /// When its command failed last, in Unix seconds, and whether that took it long.
+  private(set) var failed: (at: Int64, isSlow: Bool)?
 
   /// An announcement, and not one that took its place: as a command is told it, and as it is kept.
   private struct Reference: Equatable {
@@ -114,7 +114,7 @@ struct AnnouncementJob {
           lost: max(0, json["lost"]?.integerValue ?? 0), reason: json["reason"]?.stringValue)
       )
     }
-    failed = json["failed"]?.integerValue
+    failed = json["failed"]?.integerValue.map { ($0, json["slow"]?.boolValue ?? false) }
     if let pin = json["proposed"]?.stringValue, let since = json["proposedSince"]?.integerValue {
       proposed = (pin, since)
     }
@@ -259,8 +259,8 @@ struct AnnouncementJob {
   }
 
   /// Remembers that its command failed.
-  mutating func note(failedAt now: Int64) throws(CommandFailure) {
-    failed = now
+  mutating func note(failedAt now: Int64, after time: Duration) throws(CommandFailure) {
+    failed = (now, time >= .seconds(10))
     try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
   }
 
@@ -289,7 +289,7 @@ struct AnnouncementJob {
       json["lost"] = .integer(listing.lost)
       json["reason"] = listing.reason.map { .string($0) }
     }
-    json["failed"] = failed.map { .integer($0) }
+    if let failed { (json["failed"], json["slow"]) = (.integer(failed.at), .bool(failed.isSlow)) }
     if let proposed {
       (json["proposed"], json["proposedSince"]) = (
         .string(proposed.pin), .integer(proposed.since)

@@ -80,9 +80,11 @@ struct AnnouncementRun {
             "\(job.key) has another key by now; hint: what began this one goes on, after its own lists"
           )
         }
+        let start = ContinuousClock.now
         finding = await execute(invocation[AnnounceCommand.then])
         if case .failed = finding {
-          try job.note(failedAt: Int64(Date().timeIntervalSince1970))
+          let now = Int64(Date().timeIntervalSince1970)
+          try job.note(failedAt: now, after: ContinuousClock.now - start)
         }
       case .pause(let seconds):
         guard ContinuousClock.now + .seconds(seconds) < deadline else {
@@ -166,7 +168,8 @@ extension AnnouncementRun {
       guard seen.insert(place).inserted else { continue }
       let answer = await silent.ask(place) { isHurried in
         let answer = await look(at: place, shipped, within: isHurried ? 3 : 20)
-        return (answer, answer.mirrors == nil)
+        guard case .unseen = answer.finding else { return (answer, false) }
+        return (answer, true)
       }
       let name = Secrets.hidden(in: place)
       guard let answer else {
