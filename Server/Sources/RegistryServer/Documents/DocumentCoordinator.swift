@@ -450,12 +450,13 @@ actor DocumentCoordinator {
 private struct SigningRequest: Equatable {
   let content: DocumentContent
   let last: [UInt8]
+  let number: RegistryStamp.Version?
   let time: Int64
   let isUnchanged: Bool
   let key: String
 
   init(_ signing: DocumentDraft.Signing, after state: DocumentState, by key: String) {
     (content, time, isUnchanged) = (signing.content, signing.time, signing.isUnchanged)
-    (last, self.key) = (state.document, key)
+    (last, number, self.key) = (state.document, state.number, key)
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPServing
 import RegistryCore
 import SslPinningPlatform
@@ -70,11 +71,13 @@ extension RegistryService {
       // One after another, in the order of the signals.
       reloading.withLock { last in
         last = Task { [last] in
-          // Not only in its turn: an edit may take its time, or never end.
-          if let read, let configuration = try? read() { endTokens(configuration) }
+          // Not only in its turn: the edit before may take its time.
+          var ended: UUID?
+          if let read, let edit = try? read() { ended = endTokens(ahead: edit) }
           await last?.value
           manager?.notify(.reloading)
           await readAgain(read)
+          if let ended { endedAhead.withLock { $0[ended] = nil } }
           manager?.notify(.ready)
         }
       }
@@ -121,6 +124,15 @@ extension RegistryService {
       known.administration.revokedTokens += configuration.administration.revokedTokens
         .filter { !ended.contains($0) }
     }
+  }
+
+  /// The same of an edit that waits for its turn.
+  ///
+  /// - Returns: what they are known by in ``endedAhead`` until then.
+  func endTokens(ahead configuration: ServerConfiguration) -> UUID {
+    let id = UUID()
+    endedAhead.withLock { $0[id] = Set(configuration.administration.revokedTokens) }
+    return id
   }
 
   /// A configuration that was to be read again is no good.

@@ -15,6 +15,8 @@ import TLSTools
 /// the signing key, the anchors, the address, a store that refuses. One that does not answer is waited for.
 public final class RegistryService: Sendable {
   let inForce: Locked<ServerConfiguration>
+  /// The tokens that edits end which wait for their turn: the edit before must not bring one back.
+  let endedAhead = Locked<[UUID: Set<String>]>([:])
   let clock: SteadyClock
   let log: ServerLog
   let documents: PublishedDocuments
@@ -148,8 +150,9 @@ public final class RegistryService: Sendable {
       await beginWaiting(because: error)
     }
     warn(of: configuration, services.signer)
-    let tokens = SeenTokens { [inForce] in
-      Set(inForce.withLock { $0.administration.revokedTokens })
+    let tokens = SeenTokens { [inForce, endedAhead] in
+      let ahead = endedAhead.withLock { Set($0.values.joined()) }
+      return ahead.union(inForce.withLock { $0.administration.revokedTokens })
     }
     let administration = administrationSite(configuration, tokens)
     let console = configuration.administrationRefusal == nil ? WebConsoleRoutes() : nil

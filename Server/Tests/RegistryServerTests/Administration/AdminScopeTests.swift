@@ -211,4 +211,24 @@ struct AdminScopeTests {
     #expect(tokens.first { $0["name"] == "kept" }?["revoked"] == .bool(false))
     await service.stop()
   }
+
+  @Test("one that an edit ends is none any more before its turn, whatever the edit before it says")
+  func endedAhead() async throws {
+    let service = try await AdministeredService.running()
+    let lost = try service.token("lost")
+    func status() async throws -> Int {
+      try await service.call("GET", "/session", headers: Self.header(lost)).status
+    }
+    let edit = try configuration(
+      "keys: [{fqdn: www.example.com}]\nui: {revoked_tokens: [\"\(AdminTokenIssuer.id(of: lost))\"]}\n"
+    )
+    #expect(try await status() == 200)
+    let ended = service.scripted.service.endTokens(ahead: edit)
+    #expect(try await status() == 401)
+    try await service.scripted.reload(keys: "[{fqdn: www.example.com}]")
+    #expect(try await status() == 401)
+    service.scripted.service.endedAhead.withLock { $0[ended] = nil }
+    #expect(try await status() == 200)
+    await service.stop()
+  }
 }
