@@ -119,7 +119,9 @@ extension Setting {
     case .tlsAddresses:
       SettingRow(
         .of(\.tls.addresses, .choice("selection")),
-        help: "of an endpoint's name: `all` or `first`")
+        help:
+          "of an endpoint's name: `all` (16 at most: `addresses_left_out` in the log tells if there are more) or `first`"
+      )
     case .tlsKeyTypes:
       SettingRow(
         .of(\.tls.keyTypes, .keyTypes),

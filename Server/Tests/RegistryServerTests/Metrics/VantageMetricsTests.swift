@@ -104,7 +104,7 @@ struct VantageMetricsTests {
     let series = { (metrics: ServerMetrics) in
       try PrometheusPage(metrics.exposition(at: Self.now)).order.filter { $0.contains(":9443") }
     }
-    #expect(try series(metrics).count == 4)
+    #expect(try series(metrics).count == 5)
     metrics.watches(["a.json": [good.id]], paused: ["a.json": [dead.id]], from: [])
     #expect(try series(metrics).isEmpty)
     // Somebody asks for a probe a paused endpoint: it counts, and leaves nothing behind.
