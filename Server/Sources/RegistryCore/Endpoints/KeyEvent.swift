@@ -148,8 +148,8 @@ extension CandidateKey.HoldReason {
   }
 }
 
-/// How soon what apps are refused by is over. Behind a balancer some probes are good ones while apps go on being refused: what
-/// came back within the hour is over only after five good probes in a row, and after ten if it did so again.
+/// When an alert by which apps are refused is over: after one good probe. Behind a balancer some probes are good while apps go
+/// on being refused. So an alert that came back within the hour takes five good probes in a row, and ten if it did so again.
 ///
 /// Not kept over a restart.
 struct ReturningAlerts: Sendable, Hashable {

@@ -9,9 +9,9 @@ import TLSTools
 /// - What the machine says is done in the order in which it says it, and before anything else is decided, unless it
 ///   has to be waited for. What is published comes first, so that a later document is never published before.
 /// - Whoever wants to write waits until nothing is being written.
-/// - After a change that somebody asked for, no other one begins for as long as another server needs to write: half as long
-///   again as a signature takes, or half of what the change took. Whoever sends one change after the other to one server,
-///   signed or not, would keep all others from writing, whose signatures would be thrown away.
+/// - After a change that somebody asked for, the next one waits until another server could write: for one and a half times as
+///   long as a signature takes, or for half as long as the change took. Otherwise whoever sends change after change to one
+///   server keeps the others from writing: each of them would have to sign anew.
 actor DocumentCoordinator {
   nonisolated let file: String
   nonisolated let services: CoordinatorServices

@@ -66,6 +66,7 @@ struct AnnouncementProgress {
 
   /// The longest pause, in seconds.
   static let longest = 60.0
+
   /// - Parameters:
   ///   - settle: for how many seconds all lists must have had the key.
   ///   - listing: what an earlier process found.
