@@ -177,4 +177,71 @@ struct LeftDocumentTests {
     #expect(last.objectValue?["statement"]?.objectValue?["denied"] == .array([]))
     await third.service.stop()
   }
+
+  @Test(
+    "an edit that moves a host away from a key that waits for a person is refused, and told after a restart"
+  )
+  func movesAway() async throws {
+    let (before, after) = (
+      "[{fqdn: m.test, file: a.json}, {fqdn: o.test, file: b.json}]",
+      "[{fqdn: m.test, file: b.json}, {fqdn: o.test, file: b.json}]"
+    )
+    let first = try ScriptedService(keys: before, storage: Self.storage)
+    for host in ["m.test", "o.test"] { first.observer.show(.accepted(pin(1)), at: host) }
+    try await first.start()
+    for host in ["m.test", "o.test"] { await first.service.probe(host) }
+    func check(_ keys: String) async throws {
+      try await first.service.checkTerms(RegistryServerTests.configuration("keys: \(keys)\n"))
+    }
+    try await check(after)
+    let answer = try await AdministeredService(scripted: first).call(
+      "PATCH", "/documents/a.json/endpoints/m.test%3A443", #"{"approval": "manual"}"#)
+    #expect(answer.status == 200)
+    await #expect(throws: RegistryServiceError.self) { try await check(after) }
+    await #expect(throws: RegistryServiceError.self) {
+      try await check("[{fqdn: m.test, file: c.json}, {fqdn: o.test, file: b.json}]")
+    }
+    try await check(before)
+    try await check(after.replacing("m.test, file", with: "m.test, approval: manual, file"))
+    await first.service.stop()
+    let next = try ScriptedService(keys: after, storage: Self.storage, sharing: first)
+    let trial = try await ConfigurationTrial(next.configuration, at: next.clock.now())
+    let beginning =
+      "what people decided in a.json does not go along to b.json: the keys of m.test:443"
+    #expect(trial.warnings.contains { $0.hasPrefix(beginning) })
+    try await next.start()
+    #expect(
+      next.log.events("words_left").allSatisfy {
+        $0["message"]?.stringValue?.hasPrefix(beginning) == true
+      })
+    #expect(next.log.events("words_left").count == 1)
+    for host in ["m.test", "o.test"] {
+      next.observer.show(.accepted(pin(1)), at: host)
+      await next.service.probe(host)
+    }
+    await next.service.stop()
+    // It is settled by then.
+    let last = try ScriptedService(keys: after, storage: Self.storage, sharing: next)
+    try await last.start()
+    #expect(last.log.events("words_left").isEmpty)
+  }
+
+  @Test("denies no key any more, when it is back, that was allowed meanwhile")
+  func allowedMeanwhile() async throws {
+    let both = "[{fqdn: m.test, file: a.json}, {fqdn: o.test, file: b.json}]"
+    let first = try ScriptedService(keys: both, storage: Self.storage)
+    for host in ["m.test", "o.test"] { first.observer.show(.accepted(pin(1)), at: host) }
+    try await first.start()
+    for host in ["m.test", "o.test"] { await first.service.probe(host) }
+    let service = AdministeredService(scripted: first)
+    let body = #"{"pin": "\#(pin(9).base64)", "why": "leaked?"}"#
+    #expect(try await service.call("POST", "/denials", body).status == 200)
+    try await first.reload(keys: "[{fqdn: o.test, file: b.json}]", storage: Self.storage)
+    #expect(try await service.call("POST", "/allowances", body).status == 200)
+    try await first.reload(keys: both, storage: Self.storage)
+    await first.service.probe("m.test")
+    let document = try JSONValue(parsing: try await first.get("/api/v1/a.json").body)
+    let statement = document.objectValue?["statement"]?.objectValue
+    #expect(statement?["denied"] == .array([]))
+  }
 }

@@ -56,6 +56,11 @@ package struct SharedDenials: Sendable {
     allowed.merge(state.allowed, uniquingKeysWith: max)
   }
 
+  /// When a person ended this denial, in whichever document; `nil` if nobody did.
+  func end(of denial: DocumentState.Denial) -> Int64? {
+    allowed[denial.pin].flatMap { denial.at <= $0 ? $0 : nil }
+  }
+
   /// The denials in force, the oldest first.
   package var inForce: [DocumentState.Denial] {
     denied.values.filter { $0.at > allowed[$0.pin] ?? .min }

@@ -25,7 +25,7 @@ package enum DocumentEvent: Sendable {
   /// The denials of all documents are to be shared.
   case share
   /// What all documents deny.
-  case denied([DocumentState.Denial])
+  case denied(SharedDenials)
   /// The newest document that can still be served while the store is doubted.
   case foundCopy(SignedCopy?, StoreDoubt)
   /// Why the next change could not be signed, or not for long; `nil` if it could.

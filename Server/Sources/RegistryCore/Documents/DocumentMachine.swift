@@ -107,7 +107,7 @@ package struct DocumentMachine: Sendable {
     case .refused: return retry()
     case .failed(let failure): return fail(failure, at: now)
     case .share: return doubt == nil ? [.shareDenials] : []
-    case .denied(let denials): deny(denials, at: now)
+    case .denied(let shared): takeOver(shared, at: now)
     case .foundCopy(let copy, let doubt):
       if let copy, self.doubt == doubt, published == nil { return publish(copy) }
     case .signingChecked(let trouble):
@@ -188,8 +188,8 @@ extension DocumentMachine {
     if more > .changes { mustSign = true }
   }
 
-  private mutating func deny(_ denials: [DocumentState.Denial], at now: Int64) {
-    let entries = state.takeOver(denials, at: now)
+  private mutating func takeOver(_ shared: SharedDenials, at now: Int64) {
+    let entries = state.takeOver(shared, at: now)
     guard !entries.isEmpty else { return }
     for entry in entries { history.append(entry) }
     owe(.owed)

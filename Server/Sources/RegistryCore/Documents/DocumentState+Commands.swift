@@ -234,11 +234,17 @@ extension DocumentState {
     _ pin: SPKIPin, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     guard let denial = denied.last(where: { $0.pin == pin }) else { throw .noSuchKey(pin, .none) }
+    end(denial, at: max(request.at, denial.at))
+    return [request.entry("key_allowed", "", pin)]
+  }
+
+  /// Ends a denial by an allowance of this time.
+  mutating func end(_ denial: Denial, at time: Int64) {
+    let pin = denial.pin
     denied.removeAll { $0.pin == pin }
-    allowed[pin] = max(request.at, denial.at)
+    allowed[pin] = time
     for id in Array(keysByEndpoint.keys) { keysByEndpoint[id]?.readmit(pin) }
     for id in Array(alerts.keys) { settle(.deniedKeySeen, id, pin: pin) }
-    return [request.entry("key_allowed", "", pin)]
   }
 
   /// Of the hosts of an endpoint that has keys those that others speak for, none of which has shown a key that

@@ -117,13 +117,21 @@ extension DocumentState {
     (denied, allowed) == (other.denied, other.allowed)
   }
 
-  /// Denies what other documents deny, unless it was allowed again here: a document that was not kept, or whose
-  /// record was not believed, while somebody denied a key.
+  /// Denies what other documents deny, and no more what was allowed again there: a document that was not kept, or whose
+  /// record was not believed, when somebody decided that.
   ///
   /// - Returns: entries for the history.
-  package mutating func takeOver(_ denials: [Denial], at now: Int64) -> [HistoryEntry] {
+  package mutating func takeOver(_ shared: SharedDenials, at now: Int64) -> [HistoryEntry] {
     var entries: [HistoryEntry] = []
-    for denial in denials
+    for denial in denied {
+      guard let allowed = shared.end(of: denial) else { continue }
+      end(denial, at: allowed)
+      entries.append(
+        HistoryEntry(
+          time: now, event: "key_allowed", pin: denial.pin,
+          why: "allowed while this document was away", who: ""))
+    }
+    for denial in shared.inForce
     where denial.at > allowed[denial.pin] ?? .min && !deniedPins.contains(denial.pin) {
       allowed[denial.pin] = nil
       denied.append(denial)

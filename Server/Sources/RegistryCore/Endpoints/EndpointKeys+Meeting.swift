@@ -98,13 +98,17 @@ extension EndpointKeys {
   /// Whether a published key that was seen for less than an hour would be held now: vantage points that were silent
   /// when it was published count as soon as they answer. One that ever saw it is no word against it: the servers of a fleet,
   /// or those behind a balancer, show themselves to a point in their turn, or by chance.
+  ///
+  /// - Parameter sighting: what the probe showed of it, if anything: whoever stood between may hide it, and have this server's
+  ///   own probes hang.
   func isOutvoted(
-    _ key: KnownKey, _ sighting: ObservedKey, in probe: [ObservedKey], _ context: DecisionContext
+    _ key: KnownKey, _ sighting: ObservedKey? = nil, in probe: [ObservedKey],
+    _ context: DecisionContext
   ) -> Bool {
     guard key.isShortLived else { return false }
-    let witnesses = sighting.vantages.union(key.vantages).intersection(context.vantages)
+    let witnesses = key.vantages.union(sighting?.vantages ?? []).intersection(context.vantages)
     let others = Self.answering(probe, context).subtracting(witnesses)
-      .subtracting(context.silent(about: sighting.places))
+      .subtracting(context.silent(about: sighting?.places ?? Set(key.seenAt.keys)))
     return context.isOutvoted(by: others, against: witnesses)
   }
 

@@ -29,7 +29,7 @@ import SslPinningRules
 ///   them is silent nothing is known: that time counts for nothing, and somebody is told if it lasts.
 /// - A key that nobody announced, was there for less than an hour and is missed is *withdrawn*: somebody
 ///   stood between (``KnownKey/isPassing(at:)``). Until it is an hour old, a probe in which it is outvoted
-///   misses it, too.
+///   misses it, too, whether it shows it or is silent where it was.
 /// - A vantage point that was asked for a kind of key and got no answer is silent about keys of that kind.
 /// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
 /// - No CA becomes known by a handshake that was not finished, but at first sight: it proves the key, and not the chain.
@@ -143,6 +143,9 @@ public struct EndpointKeys: Sendable, Hashable {
     }
     let coverage = ProbeCoverage(probe, context)
     let seen = Set(sightings.map(\.pin)).subtracting(outvoted)
+    for key in keys where !seen.contains(key.pin) && isOutvoted(key, in: sightings, context) {
+      outvoted.insert(key.pin)
+    }
     let answering = Self.answering(sightings, context)
     events += noteBlocked(beside: answering, at: now, context)
     for pin in candidates.keys where !seen.contains(pin) {

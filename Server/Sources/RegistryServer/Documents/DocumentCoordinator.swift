@@ -229,11 +229,11 @@ actor DocumentCoordinator {
     case .clear(let kind): services.health.clear(file, kind.map { HealthReport.Kind($0) })
     case .publish(let copy, let content): publish(copy, says: content)
     case .shareDenials:
-      let inForce = services.denials.withLock { shared in
+      let shared = services.denials.withLock { shared in
         shared.enter(machine.state)
-        return shared.inForce
+        return shared
       }
-      return await handle(.denied(inForce), at: now)
+      return await handle(.denied(shared), at: now)
     case .settle: await settle(at: now)
     case .read(let request):
       do throws(StoreError) { return await carry(try await read(request, at: now), at: now) } catch

@@ -65,7 +65,10 @@ public struct ConfigurationTrial: Sendable {
             : "\(document.file) cannot be signed as it should be: \(problem)")
       }
     }
-    warnings += left.map(LeftDocuments.message)
+    warnings += left.filter { !$0.value.document.isEmpty }.keys.sorted()
+      .map(LeftDocuments.message)
+    warnings += MovedHosts.messages(
+      configuration.documents, states.merging(left, uniquingKeysWith: { $1 }))
     for document in configuration.documents {
       let state = states[document.file] ?? DocumentState()
       warnings += DifferingTerms.messages(in: document, state)
@@ -324,25 +327,22 @@ package enum StoredDocuments {
     } ?? [:]
   }
 
-  /// The files of documents that were published, and are not configured any more.
+  /// The states of documents that are not configured any more.
   static func left(
     in configuration: ServerConfiguration, _ signer: DocumentSigner
-  ) async throws(RegistryServiceError) -> [String] {
+  ) async throws(RegistryServiceError) -> [String: DocumentState] {
     let files = Set(configuration.documents.map(\.file))
     return try await opened(configuration, signer) { (store) throws(StoreError) in
       _ = try await store.fault(of: [])
-      var left: [String] = []
-      for name in store.recordNames.subtracting(files).sorted() {
+      var left: [String: DocumentState] = [:]
+      for name in store.recordNames.subtracting(files) {
         // A broken seal of it keeps no server from starting.
-        if let record = try? await store.standing(name),
-          let state = try? DocumentState(decoding: record.bytes, file: name),
-          !state.document.isEmpty
-        {
-          left.append(name)
+        if let record = try? await store.standing(name) {
+          left[name] = try? DocumentState(decoding: record.bytes, file: name)
         }
       }
       return left
-    } ?? []
+    } ?? [:]
   }
 
   /// Asks the store; `nil` if there is none yet.

@@ -162,21 +162,30 @@ extension RegistryService {
       ])
   }
 
-  /// What documents deny that are configured no more: a denial ends by an allowance, and not with a file's name.
+  /// What documents deny that are configured no more: a denial ends by an allowance, and not with a file's name. And what people
+  /// decided about hosts that another document speaks for since the last start.
   private func rememberLeft(_ configuration: ServerConfiguration) async throws(StoreError) {
     let files = Set(configuration.documents.map(\.file))
-    for name in store.recordNames.subtracting(files).sorted() {
+    var states: [String: DocumentState] = [:]
+    for name in store.recordNames.sorted() {
+      let isLeft = !files.contains(name)
       let record: StoredRecord?
       do throws(StoreError) { record = try await store.record(named: name) } catch {
         guard case .seal(let fault) = error else { throw error }
-        log.event(.error, "seal_broken", ["file": name, "reason": "\(fault)"])
+        // One that is configured tells it itself.
+        if isLeft { log.event(.error, "seal_broken", ["file": name, "reason": "\(fault)"]) }
         continue
       }
       guard let record, let state = try? DocumentState(decoding: record.bytes, file: name) else {
         continue
       }
+      states[name] = state
+      guard isLeft else { continue }
       services.denials.withLock { $0.enter(state) }
       if !state.document.isEmpty { tellLeft(name, signed: state.signed) }
+    }
+    for message in MovedHosts.messages(configuration.documents, states) {
+      log.event(.warn, "words_left", ["message": message])
     }
   }
 
@@ -188,7 +197,8 @@ extension RegistryService {
 }
 
 extension RegistryService {
-  /// Refuses a configuration by which clients would ask hosts that left, and that stay listed, for other CAs than before.
+  /// Refuses a configuration by which clients would ask hosts that left, and that stay listed, for other CAs than before, or
+  /// that moves hosts away from what people decided about them.
   ///
   /// - Throws: ``RegistryServiceError/terms(_:)``.
   func checkTerms(_ read: ServerConfiguration) async throws(RegistryServiceError) {
@@ -202,18 +212,18 @@ extension RegistryService {
         group.addTask { _ = await coordinator.settledState() }
       }
     }
-    for new in read.documents {
-      let (state, old): (DocumentState, [WatchedEndpoint])
-      if let coordinator = coordinators[new.file], let endpoints = before[new.file] {
-        (state, old) = (await coordinator.state, endpoints)
-      } else if let record = try? await store.record(named: new.file),
-        let left = try? DocumentState(decoding: record.bytes, file: new.file)
-      {
-        // A document that comes back.
-        (state, old) = (left, left.watched)
-      } else {
-        continue
+    var states: [String: DocumentState] = [:]
+    for name in store.recordNames where coordinators[name] == nil {
+      if let record = try? await store.record(named: name) {
+        states[name] = try? DocumentState(decoding: record.bytes, file: name)
       }
+    }
+    for (file, coordinator) in coordinators { states[file] = await coordinator.state }
+    if let left = MovedHosts.messages(read.documents, states).first { throw .terms(left) }
+    for new in read.documents {
+      guard let state = states[new.file] else { continue }
+      // Or those of a document that comes back.
+      let old = before[new.file] ?? state.watched
       // One that is in force already, with the same terms, keeps nobody from other edits.
       let known = state.conflicts(configuring: old, isOfOrphans: false)
       let odds = state.conflicts(configuring: new.endpoints, isOfOrphans: true)
@@ -245,6 +255,28 @@ extension RegistryService {
             "file": document.file, "endpoint": id,
             "message": TakenOutEndpoints.message(id, document.file),
           ])
+      }
+    }
+  }
+}
+
+/// Hosts that an edit gives to another document.
+enum MovedHosts {
+  /// What of people's decisions would stay behind, where the documents have these states.
+  static func messages(
+    _ documents: [DocumentConfiguration], _ states: [String: DocumentState]
+  ) -> [String] {
+    let configured = Dictionary(
+      documents.map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $0 + $1 })
+    return documents.flatMap { new in
+      let newcomers = (states[new.file] ?? DocumentState()).newcomers(among: new.endpoints)
+      guard !newcomers.isEmpty else { return [String]() }
+      return states.filter { $0.key != new.file }.sorted { $0.key < $1.key }.flatMap {
+        file, state in
+        state.wordsLeft(by: newcomers, keeping: configured[file] ?? []).map {
+          "what people decided in \(file) does not go along to \(new.file): \($0); hint: decide about what waits first,"
+            + " and write in the configuration what else is to count there"
+        }
       }
     }
   }

@@ -30,8 +30,11 @@ import Testing
       name: "what was allowed again is not", steps: [.deny(0, at: 5), .allow(0, at: 6), .share],
       isDenied: [false, false]),
     Scenario(
-      name: "what one still denies comes back to none that allowed it since",
-      steps: [.deny(0, at: 5), .share, .allow(0, at: 7), .share], isDenied: [false, true]),
+      name: "what one allowed since is denied by none of them, however late it is told",
+      steps: [.deny(0, at: 5), .share, .allow(0, at: 7), .share], isDenied: [false, false]),
+    Scenario(
+      name: "of the same second the allowance counts",
+      steps: [.deny(0, at: 5), .share, .allow(0, at: 5), .share], isDenied: [false, false]),
     Scenario(
       name: "a denial after that does",
       steps: [
@@ -67,7 +70,7 @@ import Testing
         for _ in 0..<2 {
           for index in states.indices {
             shared.enter(states[index])
-            _ = states[index].takeOver(shared.inForce, at: 2_000_000)
+            _ = states[index].takeOver(shared, at: 2_000_000)
           }
         }
       }

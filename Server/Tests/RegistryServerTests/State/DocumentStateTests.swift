@@ -311,7 +311,10 @@ import Testing
     let candidate = try #require(state.keysByEndpoint[Self.a]?.candidates[pin(7)])
     state.keysByEndpoint[Self.a]?.candidates[pin(91)] = candidate
     let denial = DocumentState.Denial(pin: pin(91), at: 101, by: "ada", why: "stolen")
-    let entries = state.takeOver([denial, denial], at: 200)
+    var (other, shared) = (Self.settled(), SharedDenials())
+    other.denied = [denial, denial]
+    shared.enter(other)
+    let entries = state.takeOver(shared, at: 200)
     #expect(state.denied == [denial])
     #expect(
       entries.map { "\($0.event) \($0.why) \($0.who) \($0.time)" } == ["key_denied stolen ada 200"])

@@ -70,6 +70,25 @@ import Testing
   }
 
   @Test(
+    "that were silent when a key was listed end it once they see others, also if whoever shows it hides it and is silent here"
+  )
+  func hidden() {
+    let (old, new) = (LedgerBench.Answer.key(1), LedgerBench.Answer.key(2))
+    func listed(_ answers: LedgerBench.Answer..., shownFor minutes: Int = 0) -> Set<UInt8> {
+      var bench = Self.settled()
+      bench.see(Self.view(new, .silent, .silent, .silent), 3 + minutes, every: 60)
+      let view = Self.view(.silent, answers[0], answers[1], answers[2])
+      bench.see(view, 100, every: 20)
+      return bench.keys
+    }
+    #expect(listed(old, old, old) == [1])
+    #expect(listed(old, old, .silent) == [1])
+    // No quorum of them, or it was there for an hour: nobody knows what this server would see.
+    #expect(listed(old, .silent, .silent) == [1, 2])
+    #expect(listed(old, old, old, shownFor: 60) == [1, 2])
+  }
+
+  @Test(
     "that had too many questions are not silent: a quorum of them holds a key, and one of three does not",
     arguments: [0, 1])
   func overasked(settled: Int) {

@@ -292,7 +292,7 @@ final class MachineServer {
       whenPublished(document)
     case .shareDenials:
       denials.enter(machine.state)
-      return machine.handle(.denied(denials.inForce), at: now).map(Step.effect)
+      return machine.handle(.denied(denials), at: now).map(Step.effect)
     case .settle: return [.settle]
     case .read(let request): return [.read(bench.read(), request)]
     case .sign(let draft):

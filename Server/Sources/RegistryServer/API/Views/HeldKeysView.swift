@@ -18,8 +18,6 @@ struct HeldKeysView {
     let file: String
     let id: String
     let candidate: CandidateKey
-    /// Whether the last probe showed it; `nil` before the first probe.
-    let isShown: Bool?
     let met: ReportPicture.Meeting
   }
 
@@ -35,15 +33,12 @@ struct HeldKeysView {
         let held = document.state.keysByEndpoint[endpoint.id]?.held.values.filter(
           selection.contains)
         guard let held, !held.isEmpty else { continue }
-        let shown = document.lastProbes[endpoint.id].flatMap { last in
-          last.leaves.isEmpty ? nil : Set(last.leaves.map(\.pin))
-        }
         for candidate in held {
           let pin = candidate.chain.leaf.pin
           items.append(
             Item(
               file: document.file, id: endpoint.id, candidate: candidate,
-              isShown: shown?.contains(pin), met: picture.meeting(pin, endpoint.patterns)))
+              met: picture.meeting(pin, endpoint.patterns)))
         }
       }
     }
@@ -84,7 +79,7 @@ struct HeldKeysView {
       .object([
         "file": .string(item.file), "endpoint": .string(item.id),
         "candidate": item.candidate.shown(met: item.met),
-        "isShown": item.isShown.map { .bool($0) } ?? .null,
+        "isShown": .bool(item.candidate.isShown),
       ])
     }
   }
@@ -127,7 +122,7 @@ struct HeldKeysView {
       "issuer": .nullable(issuer), "cause": .nullable(cause?.rawValue), "name": .string(name),
       "keys": .count(items.count), "digest": .string(Self.digest(items)),
       "documents": .count(Set(items.map(\.file)).count),
-      "shown": .count(items.count { $0.isShown != false }),
+      "shown": .count(items.count(where: \.candidate.isShown)),
       "apps": .integer(items.reduce(0) { ReportCount.sum($0, $1.met.apps) }),
       "since": .nullable(items.first?.candidate.firstSeen),
       "causes": .array(causes.map(\.shown)),

@@ -54,7 +54,7 @@ function columns(refresh) {
     { title: "Endpoint", isHead: true, sort: "endpoint", cell: ({ file, endpoint }) => [
       link(breakable(endpoint), endpointAddress(file, endpoint)), element("span", { class: "standing" }, breakable(file))] },
     { title: "Pin", cell: ({ candidate, isShown }) => [
-      isShown === null ? null : isShown ? badge("Apps refused", "bad") : badge("No longer shown", "calm"),
+      isShown ? badge("Apps refused", "bad") : badge("No longer shown", "calm"),
       pinText(candidate.pin), chainDetails(candidate.chain)] },
     { title: "Apps", sort: "apps", cell: ({ candidate }) => metText(candidate.met) },
     ...candidateColumns.filter(({ title }) => !["State", "Apps"].includes(title)).map((column) => ({
