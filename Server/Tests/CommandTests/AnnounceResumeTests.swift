@@ -149,6 +149,44 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
+  @Test(
+    "a link that somebody else made is not gone by, also in a sticky folder",
+    .enabled(if: geteuid() == 0, "only root makes links of other users"))
+  func linkOfOthers() async throws {
+    let stage = try await AnnounceStage()
+    let (above, elsewhere) = (
+      stage.stage.directory.path("sticky"), stage.stage.directory.path("elsewhere")
+    )
+    for path in [above, elsewhere] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    chmod(above, 0o1777)
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(above)/link", withDestinationPath: elsewhere)
+    for (owner, status) in [(65_534, 1), (0, 0)] as [(uid_t, Int32)] {
+      lchown("\(above)/link", owner, owner)
+      let outcome = try await stage.announce("--state", "\(above)/link", "--then", "true")
+      #expect(outcome.exitCode == status, "\(owner): \(outcome.stderr)")
+    }
+    try await stage.stopServer()
+  }
+
+  @Test("a command that is ended with the call counts as one that failed slowly")
+  func endedMeanwhile() async throws {
+    let stage = try await AnnounceStage()
+    let (jobs, seen) = (stage.stage.directory.path("jobs"), stage.stage.directory.path("seen"))
+    let command = "cat \(jobs)/*.json >> \(seen); test -e \(seen).done"
+    #expect(try await stage.announce("--then", command, patience: 1).exitCode == 3)
+    let during = try String(contentsOfFile: seen, encoding: .utf8)
+    #expect(during.contains(#""slow":true"#), "\(during)")
+    let path = try #require(stage.paths.first)
+    #expect(try stage.job(path).contains(#""slow":false"#))
+    try stage.stage.directory.write("", to: "seen.done")
+    #expect(try await stage.resume().exitCode == 0)
+    #expect(stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
   @Test("a daemon that a command starts last has time to become a session of its own")
   func daemon() async throws {
     let stage = try await AnnounceStage()

@@ -215,6 +215,10 @@ struct AnnouncementProgressTests {
     // A chain that is not there yet fails soon, and is looked for in each call.
     #expect(run([700, 1300, 1900], taking: [600, 600, 1], soon: [2]) == "[2, 0] 1")
     #expect(run([1901, 1300, 1950], taking: [600, 600, 1], soon: [2]) == "[2, 1] 1")
+    // However many fail soon: those that did not have theirs come first in the next call, and one that failed slowly once has its.
+    #expect(run([7, 8, 9, 5], taking: [21, 21, 21, 1], soon: [0, 1, 2]) == "[0, 1, 3, 2] 0")
+    #expect(run([7, 8, 9, 5], taking: [30, 30, 30, 1], soon: [0, 1, 2]) == "[0, 1, 3] 1")
+    #expect(run([7, 8, 9], taking: [50, 50, 50], soon: [0, 1, 2]) == "[0, 1] 1")
   }
 
   @Test(

@@ -154,11 +154,16 @@ import Testing
       try state.revoke(pin(1), at: id, configured: configured, force: false, request)
     }
     #expect(await eventually { gate.count == 1 })
-    async let edit: Void = server.coordinator.reconfigure(try Server.settings("c"))
-    for _ in 0..<2000 { await Task.yield() }
+    let (coordinator, settings) = (server.coordinator, try Server.settings("c"))
+    let isTaken = Locked(false)
+    let edit = Task {
+      await coordinator.reconfigure(settings)
+      isTaken.withLock { $0 = true }
+    }
+    while await coordinator.waiting.isEmpty, !isTaken.withLock({ $0 }) { await Task.yield() }
     gate.open()
     try await change
-    try await edit
+    await edit.value
     await server.coordinator.upkeep(at: Self.now + 60)
     #expect(server.pins == [pin(2), pin(3)])
   }

@@ -100,6 +100,11 @@ import Testing
     #expect(try await server.get("/api/v1/\(Self.file)").body == published)
     let page = String(decoding: try await server.get("/metrics").body, as: UTF8.self)
     #expect(page.contains("ssl_pinning_alerts{kind=\"signing\"} 1"))
+    // It is not over because the keys are looked at meanwhile, as each hour and at SIGHUP.
+    for coordinator in server.service.duty.coordinators {
+      await coordinator.checkSigning(at: server.clock.now())
+    }
+    #expect(try await server.alerts().contains("signing"))
     #expect(try await server.get("/readyz").status == 200)
     let reasons = server.log.events("document_not_stored").compactMap { $0["reason"]?.stringValue }
     #expect(reasons.contains { $0.contains("the signing command") }, "\(reasons)")

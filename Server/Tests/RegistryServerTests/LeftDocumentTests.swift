@@ -244,4 +244,34 @@ struct LeftDocumentTests {
     let statement = document.objectValue?["statement"]?.objectValue
     #expect(statement?["denied"] == .array([]))
   }
+
+  @Test("a key that waits for a person waits where its host moves to another document, too")
+  func heldElsewhere() async throws {
+    let other = "{fqdn: o.test, file: b.json}"
+    let first = try ScriptedService(
+      keys: "[{fqdn: m.test, file: a.json}, \(other)]", storage: Self.storage)
+    func show(_ key: UInt8, under authority: UInt8, at host: String = "m.test") async {
+      first.observer.show(
+        LedgerBench.probe([(LedgerBench.here, "", .key(key, under: authority))]), at: host)
+      for _ in 0..<4 { await first.service.probe(host) }
+    }
+    for host in ["m.test", "o.test"] {
+      first.observer.show(
+        LedgerBench.probe([(LedgerBench.here, "", .key(1, under: 101))]), at: host)
+    }
+    try await first.start()
+    await show(1, under: 101, at: "o.test")
+    await show(1, under: 101)
+    await show(9, under: 109)
+    #expect(try await first.pins(in: "a.json")["m.test"] == [pin(1)])
+    // In two edits: what is left of it does not say what waited.
+    for keys in [other, "{fqdn: m.test, file: b.json}, \(other)"] {
+      try await first.reload(keys: "[\(keys)]", storage: Self.storage)
+    }
+    await show(9, under: 109)
+    #expect(try await first.pins(in: "b.json")["m.test"] == nil)
+    await show(1, under: 101)
+    #expect(try await first.pins(in: "b.json")["m.test"] == [pin(1)])
+    await first.service.stop()
+  }
 }

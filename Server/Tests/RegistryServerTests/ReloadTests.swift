@@ -74,7 +74,8 @@ import Testing
     }
     try await leader.start()
     let document = try #require(leader.service.currentDocument("all.json"))
-    let follower = try ScriptedService(keys: "[\(keys[0])]", storage: storage, sharing: leader)
+    let asking = "{fqdn: a.test, file: all.json, ca: [\"\(pin(101).base64)\"]}"
+    let follower = try ScriptedService(keys: "[\(asking)]", storage: storage, sharing: leader)
     try await follower.start(isLeading: false)
     await follower.service.stop()
     #expect(follower.service.currentDocument("all.json")?.bytes == document.bytes)

@@ -43,7 +43,7 @@ extension DocumentState {
 /// - What a document denied or allowed once is remembered as long as the server runs.
 package struct SharedDenials: Sendable {
   private var denied: [SPKIPin: DocumentState.Denial] = [:]
-  private var allowed: [SPKIPin: Int64] = [:]
+  private(set) var allowed: [SPKIPin: Int64] = [:]
 
   /// None.
   package init() {}

@@ -112,7 +112,9 @@ package struct DocumentMachine: Sendable {
       if let copy, self.doubt == doubt, published == nil { return publish(copy) }
     case .signingChecked(let trouble):
       signingChecked = now
-      return doubt == nil ? state.note(trouble, at: now) : []
+      // It signs nothing: what could not be signed is not over by it.
+      let isOwed = max(debt, attempt?.debt ?? .nothing) >= .owed
+      return doubt == nil && (trouble != nil || !isOwed) ? state.note(trouble, at: now) : []
     case .leading(let told): history.lead(after: told)
     }
     return []
@@ -123,10 +125,12 @@ package struct DocumentMachine: Sendable {
 extension DocumentMachine {
   /// Enters a probe.
   ///
-  /// - Parameter gauge: finds a mass change, whatever the documents of the endpoints.
+  /// - Parameters:
+  ///   - others: what the other documents list.
+  ///   - gauge: finds a mass change, whatever the documents of the endpoints.
   package mutating func enter(
     _ probe: ProbeResult, of endpoint: WatchedEndpoint, at now: Int64,
-    massChange gauge: inout MassChangeDetector
+    beside others: [DocumentListing] = [], massChange gauge: inout MassChangeDetector
   ) -> (entered: EnteredProbe, effects: [DocumentEffect]) {
     let id = endpoint.id
     // Before anything was read, whatever is shown would be a first sight.
@@ -134,7 +138,7 @@ extension DocumentMachine {
     var endpointKeys = state.keysByEndpoint[id] ?? EndpointKeys()
     let group = endpointKeys.keys.map(\.pin)
     let context = watched.context(
-      of: endpoint, probe, in: state, settings, isMassChange: gauge.isMassChange)
+      of: endpoint, probe, in: state, beside: others, settings, isMassChange: gauge.isMassChange)
     let events = endpointKeys.enter(
       probe, at: now, rule: settings.rule.spanning(endpoint.interval), context: context)
     state.keysByEndpoint[id] = endpointKeys
@@ -189,10 +193,9 @@ extension DocumentMachine {
   }
 
   private mutating func takeOver(_ shared: SharedDenials, at now: Int64) {
-    let entries = state.takeOver(shared, at: now)
-    guard !entries.isEmpty else { return }
+    let (known, entries) = (state.allowed, state.takeOver(shared, at: now))
     for entry in entries { history.append(entry) }
-    owe(.owed)
+    if !entries.isEmpty { owe(.owed) } else if state.allowed != known { owe(.changes) }
   }
 }
 
@@ -451,13 +454,11 @@ extension DocumentMachine {
     return [.read(reading(to: .retry))]
   }
 
-  private static let isContended = "others keep changing the document"
-
   private mutating func writeAgain(at now: Int64) -> [DocumentEffect] {
     guard let attempt else { return [] }
     guard attempt.reads >= WriteAttempt.mostReads else { return begin(attempt) }
-    guard attempt.change == nil else { return end(.failure(.notStored(Self.isContended))) }
-    return [.log(.contended)] + state.note(.store(Self.isContended), at: now) + end()
+    guard attempt.change == nil else { return end(.failure(.notStored(WriteAttempt.isContended))) }
+    return [.log(.contended)] + state.note(.store(WriteAttempt.isContended), at: now) + end()
   }
 
   /// The write failed, or nobody knows whether it was made.
@@ -467,9 +468,7 @@ extension DocumentMachine {
     var effects: [DocumentEffect] = []
     if case .doubt(let doubt) = failure { effects = hold(doubt, at: now) }
     takeBack(attempt, owing: .owed)
-    guard attempt.change == nil else {
-      return effects + end(.failure(.notStored("\(failure)")))
-    }
+    if attempt.change != nil { return effects + end(.failure(.notStored("\(failure)"))) }
     return effects + state.note(failure, at: now) + end()
   }
 

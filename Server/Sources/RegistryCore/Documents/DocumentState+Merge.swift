@@ -140,6 +140,10 @@ extension DocumentState {
         HistoryEntry(
           time: now, event: "key_denied", pin: denial.pin, why: denial.why, who: denial.by))
     }
+    // So that the next denial here comes after it, also under a clock that was set back.
+    for (pin, time) in shared.allowed where !deniedPins.contains(pin) {
+      allowed[pin] = max(allowed[pin] ?? .min, time)
+    }
     return entries
   }
 

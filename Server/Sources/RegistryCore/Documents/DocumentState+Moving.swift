@@ -1,71 +1,70 @@
 import SslPinningRules
 
-/// What people decided about hosts of which another document is to speak.
+/// What people decided about hosts that another document is to speak for.
 ///
 /// - Within a document it goes along with a host (see `Succession`). Each document has its own record, so to another one nothing
-///   goes: what waits for a person would be a first sight there, a host that people took out would be watched again, and
-///   `approval: manual`, terms and announced keys would be gone.
+///   goes: `approval: manual`, terms and announced keys would be gone, and a host that people took out would be watched again.
+///   (A key that waits is no first sight there, see ``DocumentListing``.)
 /// - So an edit that does this is refused, or told: people are to say it again where the host is then.
-/// - A key that waits is at stake also if the host stays here. What else was said counts for this document alone.
 extension DocumentState {
-  /// The endpoints of a configuration that speak for something of which this document does not speak yet, with that alone.
-  package func newcomers(among configured: [WatchedEndpoint]) -> [WatchedEndpoint] {
-    let known = Set((watched + orphans).flatMap(\.patterns))
-    return configured.compactMap { endpoint in
-      var endpoint = endpoint
-      endpoint.patterns.removeAll(where: known.contains)
-      return endpoint.patterns.isEmpty ? nil : endpoint
-    }
-  }
-
   /// What would not go along, for each endpoint.
   ///
   /// - Parameters:
-  ///   - newcomers: the endpoints of the other document that begin to speak for a host.
-  ///   - configured: this document's own, after the same edit.
+  ///   - endpoints: those of the other document after the edit.
+  ///   - other: that document as it was.
+  ///   - configured: this document's own endpoints, after the same edit.
   package func wordsLeft(
-    by newcomers: [WatchedEndpoint], keeping configured: [WatchedEndpoint]
+    by endpoints: [WatchedEndpoint], of other: DocumentState, keeping configured: [WatchedEndpoint]
   ) -> [String] {
-    let kept = Set(endpoints(configured: configured).flatMap(\.patterns))
+    let kept = Set(self.endpoints(configured: configured).flatMap(\.patterns))
     let sources = (watched + orphans).filter { source in
-      let keys = keysByEndpoint[source.id]
-      return overrides[source.id]?.inherited != nil || keys?.held.isEmpty == false
-        || keys?.keys.contains { $0.staged != nil } == true
+      overrides[source.id]?.inherited != nil
+        || keysByEndpoint[source.id]?.keys.contains { $0.staged != nil } == true
     }
-    var left = sources.flatMap { source in
-      newcomers.flatMap { newcomer in
-        let shared = source.patterns.filter { pattern in
-          newcomer.patterns.contains { $0.overlaps(pattern) }
-        }
-        guard !shared.isEmpty else { return [String]() }
-        return words(about: source, missing: newcomer, isMoved: !kept.isSuperset(of: shared))
-      }
-    }
+    guard !sources.isEmpty || !tombstones.isEmpty else { return [] }
+    let spokeFor = Dictionary(
+      other.watched.map { ($0.id, Set($0.patterns)) }, uniquingKeysWith: { $0.union($1) })
+    let known = spokeFor.values.reduce(into: Set<HostPattern>()) { $0.formUnion($1) }
     let ids = Set(configured.map(\.id))
-    left += newcomers.filter { tombstones[$0.id] != nil && !ids.contains($0.id) }.map {
-      "\($0.id) was taken out, and would be watched again"
+    var left: [String] = []
+    for endpoint in endpoints {
+      if tombstones[endpoint.id] != nil, spokeFor[endpoint.id] == nil, !ids.contains(endpoint.id) {
+        left.append(
+          "\(endpoint.id) was taken out, and would be watched again; hint: leave it out of the configuration"
+        )
+      }
+      let new = endpoint.patterns.filter { spokeFor[endpoint.id]?.contains($0) != true }
+      for source in sources {
+        // An endpoint that moves, or one for a host of which nobody there speaks yet.
+        let isMoved = source.patterns.contains { pattern in
+          !kept.contains(pattern)
+            && new.contains {
+              $0.overlaps(pattern) && (source.place == endpoint.id || !known.contains($0))
+            }
+        }
+        if isMoved { left += words(about: source, missing: endpoint) }
+      }
     }
     return Set(left).sorted()
   }
 
-  private func words(
-    about source: WatchedEndpoint, missing newcomer: WatchedEndpoint, isMoved: Bool
-  ) -> [String] {
-    let keys = keysByEndpoint[source.id]
+  private func words(about source: WatchedEndpoint, missing endpoint: WatchedEndpoint) -> [String] {
     var words: [String] = []
-    if keys?.held.isEmpty == false {
-      words.append("a key of \(source.id) waits for a person, and would be a first sight")
+    if overrides[source.id]?.approval == .manual, endpoint.approval != .manual {
+      words.append(
+        "the keys of \(source.id) wait for a person, and would not any more; hint: write approval: manual at the endpoint"
+      )
     }
-    guard isMoved else { return words }
-    if overrides[source.id]?.approval == .manual, newcomer.approval != .manual {
-      words.append("the keys of \(source.id) wait for a person, and would not any more")
+    if let terms = overrides[source.id]?.terms, !endpoint.terms.isSame(as: terms) {
+      words.append(
+        "\(source.id) is asked for \(terms), and would be for \(endpoint.terms); hint: write ca, match and enforce at the endpoint"
+      )
     }
-    if let terms = overrides[source.id]?.terms, !newcomer.terms.isSame(as: terms) {
-      words.append("\(source.id) is asked for \(terms), and would be for \(newcomer.terms)")
-    }
-    let denied = deniedPins
-    if keys?.keys.contains(where: { $0.staged != nil && !denied.contains($0.pin) }) == true {
-      words.append("a key of \(source.id) is announced, and would not be any more")
+    let (keys, denied) = (keysByEndpoint[source.id]?.keys ?? [], deniedPins)
+    if keys.contains(where: { $0.staged != nil && !denied.contains($0.pin) }) {
+      words.append(
+        "a key of \(source.id) is announced, and would not be any more; hint: revoke it here, and announce it there afterwards"
+      )
     }
     return words
   }

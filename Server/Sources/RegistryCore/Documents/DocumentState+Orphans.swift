@@ -286,11 +286,11 @@ private struct Succession {
     for source in before where !ids.contains(source.id) {
       state.keysByEndpoint[source.id] = nil
       if source.isOrphan { state.overrides[source.id] = nil }
-      // They are passed on, and may be others by the time at which it comes back. Of one that never showed a key, and whose
-      // hosts nobody takes over, there is nobody to pass them on to.
+      // They are passed on, and may be others by the time at which it comes back. For a host that never showed a key and that
+      // nobody takes over, there is nobody to pass them on to.
       state.overrides[source.id]?.terms = nil
       state.overrides[source.id]?.isPaused = false
-      if keys[source.id]?.hasKept ?? false || !spoken.isDisjoint(with: source.patterns) {
+      if keys[source.id]?.hasKept ?? false || spoken.isSuperset(of: source.patterns) {
         state.overrides[source.id]?.approval = nil
       }
       if state.overrides[source.id]?.isEmpty == true { state.overrides[source.id] = nil }

@@ -59,7 +59,7 @@ struct EndpointsInForce: Sendable {
   /// What a decision about an endpoint takes into account.
   func context(
     of endpoint: WatchedEndpoint, _ probe: ProbeResult, in state: DocumentState,
-    _ settings: DocumentSettings, isMassChange: Bool
+    beside others: [DocumentListing] = [], _ settings: DocumentSettings, isMassChange: Bool
   ) -> DecisionContext {
     var context = DecisionContext()
     // What was said of it since whoever probes was told of it counts at once.
@@ -74,21 +74,24 @@ struct EndpointsInForce: Sendable {
     context.denied = state.deniedPins
     context.demanded = terms.demanded
     context.isMassChange = settings.holdsMassChanges && isMassChange
-    let isUnseen = state.keysByEndpoint[endpoint.id]?.isUnseen ?? true
-    context.isListed = isUnseen && listed.overlaps(endpoint.id, endpoint.patterns)
-    if context.isListed { addListed(probe, of: endpoint, in: state, to: &context) }
+    guard state.keysByEndpoint[endpoint.id]?.isUnseen ?? true else { return context }
+    let lists =
+      [DocumentListing(index: listed, keys: state.keysByEndpoint, excepted: endpoint.id)] + others
+    let meant = lists.filter { $0.lists(endpoint.patterns) }
+    context.isListed = !meant.isEmpty
+    addListed(probe, of: endpoint, by: meant, to: &context)
     return context
   }
 
-  /// What others that speak of the hosts of an endpoint have of what a probe of it shows.
+  /// What the lists that speak of the hosts of an endpoint have of what a probe of it shows.
   private func addListed(
-    _ probe: ProbeResult, of endpoint: WatchedEndpoint, in state: DocumentState,
+    _ probe: ProbeResult, of endpoint: WatchedEndpoint, by lists: [DocumentListing],
     to context: inout DecisionContext
   ) {
     func isListed(_ has: (EndpointKeys) -> Bool) -> Bool {
-      listed.overlaps(endpoint.id, endpoint.patterns) { state.keysByEndpoint[$0].map(has) ?? false }
+      lists.contains { $0.lists(endpoint.patterns, where: has) }
     }
-    let sightings = ObservedKey.all(in: probe)
+    let sightings = lists.isEmpty ? [] : ObservedKey.all(in: probe)
     context.listedPins = Set(
       sightings.map(\.pin).filter { pin in isListed { $0.keys.contains { $0.pin == pin } } })
     context.copiedPins = context.listedPins.filter { pin in
@@ -101,6 +104,36 @@ struct EndpointsInForce: Sendable {
       sightings.flatMap(\.chain.authorities).filter { pin in
         isListed { $0.authorities[pin] != nil }
       })
+  }
+}
+
+/// Which keys a document lists for which hosts.
+///
+/// Other documents go by it at first sight. What waits for a person in one of them is not published by
+/// having its host in another one, be it moved there or new.
+package struct DocumentListing: Sendable {
+  fileprivate var index: PatternIndex
+  fileprivate var keys: [String: EndpointKeys]
+  /// Whom it does not speak of.
+  fileprivate var excepted = ""
+
+  fileprivate init(index: PatternIndex, keys: [String: EndpointKeys], excepted: String) {
+    (self.index, self.keys, self.excepted) = (index, keys, excepted)
+  }
+
+  /// What a document lists, or listed when it left the configuration.
+  package init(_ state: DocumentState) {
+    (index, keys) = (PatternIndex(), state.keysByEndpoint)
+    for endpoint in state.watched + state.orphans where keys[endpoint.id]?.keys.isEmpty == false {
+      index.insert(endpoint.id, endpoint.patterns)
+    }
+  }
+
+  /// Whether an endpoint for one of these hosts has keys of which something is so.
+  fileprivate func lists(
+    _ patterns: [HostPattern], where has: (EndpointKeys) -> Bool = { _ in true }
+  ) -> Bool {
+    index.overlaps(excepted, patterns) { keys[$0].map(has) ?? false }
   }
 }
 

@@ -70,6 +70,8 @@ enum StoreTrust {
 struct WriteAttempt {
   /// How often the record is read anew before the attempt is given up.
   static let mostReads = 8
+  /// What is said after those.
+  static let isContended = "others keep changing the document"
 
   let at: Int64
   var change: DocumentChange?

@@ -84,10 +84,12 @@ public struct CandidateKey: Sendable, Hashable {
       return true
     }
     silentProbes += 1
-    guard let outvotedAt,
-      now - outvotedAt < Self.echo.seconds || silentProbes < Self.echo.probes
-    else { return false }
-    return !isSeen
+    return !isSeen && Self.echoes(outvotedAt, silentProbes, at: now)
+  }
+
+  /// Whether what vantage points said at that time still stands, after so many probes in which they were silent.
+  static func echoes(_ outvotedAt: Int64?, _ silentProbes: Int, at now: Int64) -> Bool {
+    outvotedAt.map { now - $0 < echo.seconds || silentProbes < echo.probes } ?? false
   }
 
   /// Enters that vantage points see others while this server does not see it. Its own word is none: behind a balancer a key

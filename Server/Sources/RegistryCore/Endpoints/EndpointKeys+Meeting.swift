@@ -100,16 +100,38 @@ extension EndpointKeys {
   /// or those behind a balancer, show themselves to a point in their turn, or by chance.
   ///
   /// - Parameter sighting: what the probe showed of it, if anything: whoever stood between may hide it, and have this server's
-  ///   own probes hang.
+  ///   own probes hang. Then those have a word that got keys of its kind.
   func isOutvoted(
     _ key: KnownKey, _ sighting: ObservedKey? = nil, in probe: [ObservedKey],
     _ context: DecisionContext
   ) -> Bool {
     guard key.isShortLived else { return false }
     let witnesses = key.vantages.union(sighting?.vantages ?? []).intersection(context.vantages)
-    let others = Self.answering(probe, context).subtracting(witnesses)
-      .subtracting(context.silent(about: sighting?.places ?? Set(key.seenAt.keys)))
-    return context.isOutvoted(by: others, against: witnesses)
+    let kinds = Set(key.seenAt.keys.map(\.keyType))
+    let answering =
+      sighting == nil
+      ? Self.answering(probe, context) { kinds.contains($0.keyType) }
+      : Self.answering(probe, context).subtracting(context.silent(about: sighting?.places ?? []))
+    return context.isOutvoted(by: answering.subtracting(witnesses), against: witnesses)
+  }
+
+  /// The same of a published key that the probe shows. What points said stands through a minute and three probes of their
+  /// silence: whoever is before this server may have them silent for a probe.
+  mutating func isOutvoted(
+    at index: Int, _ sighting: ObservedKey, in probe: [ObservedKey], _ now: Int64,
+    _ context: DecisionContext
+  ) -> Bool {
+    if isOutvoted(keys[index], sighting, in: probe, context) {
+      (keys[index].outvotedAt, keys[index].silentProbes) = (now, 0)
+      return true
+    }
+    guard keys[index].outvotedAt != nil else { return false }
+    keys[index].silentProbes += 1
+    let points = context.vantages.subtracting([ProbeObservation.direct])
+    let isSeen =
+      sighting.vantages.intersection(points).count >= min(context.quorum, points.count)
+    return keys[index].isShortLived && !isSeen
+      && CandidateKey.echoes(keys[index].outvotedAt, keys[index].silentProbes, at: now)
   }
 
   /// After how many seconds it is told that points are blocked.
@@ -133,8 +155,11 @@ extension EndpointKeys {
   }
 
   /// The configured vantage points that got an answer, by name.
-  static func answering(_ probe: [ObservedKey], _ context: DecisionContext) -> Set<String> {
-    probe.reduce(into: Set()) { $0.formUnion($1.vantages) }.intersection(context.vantages)
+  static func answering(
+    _ probe: [ObservedKey], _ context: DecisionContext,
+    where isMeant: (Place) -> Bool = { _ in true }
+  ) -> Set<String> {
+    Set(probe.flatMap(\.places).filter(isMeant).map(\.vantage)).intersection(context.vantages)
   }
 
   /// Stands for the CAs of a key that only a signed list speaks of: it says no CA, and an endpoint that knows none

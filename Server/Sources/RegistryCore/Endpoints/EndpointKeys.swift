@@ -121,7 +121,7 @@ public struct EndpointKeys: Sendable, Hashable {
         candidates[sighting.pin] = nil
         events.append(.deniedKeySeen(sighting.pin))
       } else if let index = keys.firstIndex(where: { $0.pin == sighting.pin }) {
-        guard !isOutvoted(keys[index], sighting, in: sightings, context) else {
+        guard !isOutvoted(at: index, sighting, in: sightings, now, context) else {
           outvoted.insert(sighting.pin)
           continue
         }
@@ -143,6 +143,9 @@ public struct EndpointKeys: Sendable, Hashable {
     }
     let coverage = ProbeCoverage(probe, context)
     let seen = Set(sightings.map(\.pin)).subtracting(outvoted)
+    for index in keys.indices where !probe.leftOut.isEmpty && !keys[index].isShortLived {
+      keys[index].seenAt = keys[index].seenAt.filter { $1 == now || !coverage.hasAnswered($0) }
+    }
     for key in keys where !seen.contains(key.pin) && isOutvoted(key, in: sightings, context) {
       outvoted.insert(key.pin)
     }
@@ -302,6 +305,7 @@ extension KnownKey {
     seenAt = seenAt.mapValues { min($0, clock) }
     missedSince = missedSince.map { min($0, clock) }
     unaskedSince = unaskedSince.map { min($0, clock) }
+    outvotedAt = outvotedAt.map { min($0, clock) }
     if let staging = staged { staged?.at = min(staging.at, clock) }
   }
 }

@@ -49,6 +49,8 @@ public struct KnownKey: Sendable, Hashable {
   public var missedProbes: Int
   /// The most probes in a row that missed it and were followed by one that saw it.
   public var longestGap: Int
+  /// When vantage points last had a word against it, and how many probes have shown it since without one.
+  var (outvotedAt, silentProbes): (Int64?, Int) = (nil, 0)
 
   /// A key.
   public init(

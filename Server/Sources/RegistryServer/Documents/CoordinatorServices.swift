@@ -28,6 +28,8 @@ struct CoordinatorServices: Sendable {
   let lostStore = Locked<RecordAge?>(nil)
   /// What all documents deny.
   let denials = Locked(SharedDenials())
+  /// What each document lists, those that left the configuration included.
+  let listings = Locked([String: DocumentListing]())
 
   /// Signs by the keys in force.
   var signer: DocumentSigner { signing.withLock { $0 } }

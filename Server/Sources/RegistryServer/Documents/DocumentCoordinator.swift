@@ -22,7 +22,7 @@ actor DocumentCoordinator {
   private var changes: UInt64 = 0
   private var lastStanding: (changes: UInt64, standing: DocumentStanding)?
   /// Whoever waits for the write under way to end.
-  private var waiting: [CheckedContinuation<Void, Never>] = []
+  private(set) var waiting: [CheckedContinuation<Void, Never>] = []
   /// What of the next record does not depend on what is signed, being put into words.
   private var parts: Task<(domains: [UInt8], history: [[UInt8]]), Never>?
   /// What a command signed last, and for what. Another server may have been first with a change that is not signed, as of an
@@ -90,8 +90,9 @@ actor DocumentCoordinator {
             + " them, or have an endpoint for each address",
         ])
     }
+    let others = services.listings.withLock { [file] in $0.filter { $0.key != file }.map(\.value) }
     let (entered, effects) = services.gauge.withLock { gauge in
-      machine.enter(probe, of: endpoint, at: now, massChange: &gauge)
+      machine.enter(probe, of: endpoint, at: now, beside: others, massChange: &gauge)
     }
     await carry(effects, at: now)
     await settle(at: now)
@@ -227,8 +228,11 @@ actor DocumentCoordinator {
     case .report(let kind, let reason):
       services.health.report(file, reason, as: HealthReport.Kind(kind))
     case .clear(let kind): services.health.clear(file, kind.map { HealthReport.Kind($0) })
-    case .publish(let copy, let content): publish(copy, says: content)
+    case .publish(let copy, let content):
+      publish(copy, says: content)
+      shareListing()
     case .shareDenials:
+      shareListing()
       let shared = services.denials.withLock { shared in
         shared.enter(machine.state)
         return shared
@@ -251,6 +255,12 @@ actor DocumentCoordinator {
       waiting = []
     }
     return nil
+  }
+
+  /// Tells the other documents what this one lists.
+  private func shareListing() {
+    let listing = DocumentListing(machine.state)
+    services.listings.withLock { [file] in $0[file] = listing }
   }
 
   private func tell(of events: [KeyEvent], at endpoint: String) {

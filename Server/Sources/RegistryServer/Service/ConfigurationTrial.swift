@@ -67,8 +67,8 @@ public struct ConfigurationTrial: Sendable {
     }
     warnings += left.filter { !$0.value.document.isEmpty }.keys.sorted()
       .map(LeftDocuments.message)
-    warnings += MovedHosts.messages(
-      configuration.documents, states.merging(left, uniquingKeysWith: { $1 }))
+    let all = states.merging(left, uniquingKeysWith: { $1 })
+    warnings += MovedHosts.messages(configuration.documents, all, in: Set(all.keys))
     for document in configuration.documents {
       let state = states[document.file] ?? DocumentState()
       warnings += DifferingTerms.messages(in: document, state)

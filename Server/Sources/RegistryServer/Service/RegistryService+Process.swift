@@ -104,8 +104,9 @@ extension RegistryService {
     ProcessMemory.giveBack()
     defer { ProcessMemory.giveBack() }
     do throws(RegistryServiceError) {
-      try await checkTerms(configuration)
+      let moved = try await checkTerms(configuration)
       try await reload(configuration)
+      tellMoved(moved)
     } catch {
       refuse("\(error)", isRead: true)
       return

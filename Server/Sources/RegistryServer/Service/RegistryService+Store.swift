@@ -180,13 +180,16 @@ extension RegistryService {
         continue
       }
       states[name] = state
+      services.listings.withLock { $0[name] = DocumentListing(state) }
       guard isLeft else { continue }
       services.denials.withLock { $0.enter(state) }
       if !state.document.isEmpty { tellLeft(name, signed: state.signed) }
     }
-    for message in MovedHosts.messages(configuration.documents, states) {
-      log.event(.warn, "words_left", ["message": message])
-    }
+    tellMoved(MovedHosts.messages(configuration.documents, states, in: Set(states.keys)))
+  }
+
+  func tellMoved(_ messages: [String]) {
+    for message in messages { log.event(.warn, "words_left", ["message": message]) }
   }
 
   /// Tells that a document is served no more.
@@ -200,8 +203,10 @@ extension RegistryService {
   /// Refuses a configuration by which clients would ask hosts that left, and that stay listed, for other CAs than before, or
   /// that moves hosts away from what people decided about them.
   ///
+  /// - Returns: what is only to be told, since it was decided in documents that left: there nobody can decide otherwise now.
   /// - Throws: ``RegistryServiceError/terms(_:)``.
-  func checkTerms(_ read: ServerConfiguration) async throws(RegistryServiceError) {
+  @discardableResult
+  func checkTerms(_ read: ServerConfiguration) async throws(RegistryServiceError) -> [String] {
     let before = Dictionary(
       inForce.withLock(\.documents).map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $1 })
     let coordinators = Dictionary(
@@ -219,7 +224,10 @@ extension RegistryService {
       }
     }
     for (file, coordinator) in coordinators { states[file] = await coordinator.state }
-    if let left = MovedHosts.messages(read.documents, states).first { throw .terms(left) }
+    let live = Set(coordinators.keys)
+    if let moved = MovedHosts.messages(read.documents, states, in: live).first {
+      throw .terms(moved)
+    }
     for new in read.documents {
       guard let state = states[new.file] else { continue }
       // Or those of a document that comes back.
@@ -235,6 +243,7 @@ extension RegistryService {
         throw .terms("in \(new.file), \(lost)")
       }
     }
+    return MovedHosts.messages(read.documents, states, in: Set(states.keys).subtracting(live))
   }
 
   /// Tells where the configuration and what people decided are at odds.
@@ -262,21 +271,19 @@ extension RegistryService {
 
 /// Hosts that an edit gives to another document.
 enum MovedHosts {
-  /// What of people's decisions would stay behind, where the documents have these states.
+  /// What of people's decisions in these documents would stay behind, where the documents have these states.
   static func messages(
-    _ documents: [DocumentConfiguration], _ states: [String: DocumentState]
+    _ documents: [DocumentConfiguration], _ states: [String: DocumentState], in files: Set<String>
   ) -> [String] {
     let configured = Dictionary(
       documents.map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $0 + $1 })
     return documents.flatMap { new in
-      let newcomers = (states[new.file] ?? DocumentState()).newcomers(among: new.endpoints)
-      guard !newcomers.isEmpty else { return [String]() }
-      return states.filter { $0.key != new.file }.sorted { $0.key < $1.key }.flatMap {
-        file, state in
-        state.wordsLeft(by: newcomers, keeping: configured[file] ?? []).map {
-          "what people decided in \(file) does not go along to \(new.file): \($0); hint: decide about what waits first,"
-            + " and write in the configuration what else is to count there"
-        }
+      files.subtracting([new.file]).sorted().flatMap { file in
+        (states[file]?.wordsLeft(
+          by: new.endpoints, of: states[new.file] ?? DocumentState(),
+          keeping: configured[file] ?? []) ?? []).map {
+            "what people decided in \(file) does not go along to \(new.file): \($0)"
+          }
       }
     }
   }

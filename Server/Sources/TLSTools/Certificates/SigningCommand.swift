@@ -269,6 +269,11 @@ package enum FileKeepers {
       }
       links -= 1
       guard links > 0 else { return "it leads through too many links" }
+      // Whoever owns a link exchanges it, also in a sticky directory.
+      guard lstat(next, &status) == 0, status.st_uid == 0 || status.st_uid == geteuid() else {
+        return
+          "it names programs to run, and the link \(next) is somebody else's; hint: a link of root's or your own"
+      }
       rest = target.split(separator: "/") + rest
       if target.hasPrefix("/") { place = "/" }
     }

@@ -258,9 +258,9 @@ struct AnnouncementJob {
     try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
   }
 
-  /// Remembers that its command failed.
-  mutating func note(failedAt now: Int64, after time: Duration) throws(CommandFailure) {
-    failed = (now, time >= .seconds(10))
+  /// Remembers how its command failed, or that it did not.
+  mutating func note(failed: (at: Int64, isSlow: Bool)?) throws(CommandFailure) {
+    self.failed = failed
     try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
   }
 

@@ -80,12 +80,18 @@ struct AnnouncementRun {
             "\(job.key) has another key by now; hint: what began this one goes on, after its own lists"
           )
         }
-        let start = ContinuousClock.now
+        let (start, now) = (ContinuousClock.now, Int64(Date().timeIntervalSince1970))
+        // Before: whoever ends this program meanwhile would find it first again in each call.
+        try? job.note(failed: (now, isSlow: true))
         finding = await execute(invocation[AnnounceCommand.then])
-        if case .failed = finding {
-          let now = Int64(Date().timeIntervalSince1970)
-          try job.note(failedAt: now, after: ContinuousClock.now - start)
+        guard case .failed = finding else {
+          // It is not run again because that cannot be written.
+          try? job.note(failed: nil)
+          break
         }
+        let took = (ContinuousClock.now - start) / .seconds(1)
+        try job.note(
+          failed: (now + Int64(took), isSlow: took >= AnnouncementOrder.longest))
       case .pause(let seconds):
         guard ContinuousClock.now + .seconds(seconds) < deadline else {
           throw .couldNotFindOut("\(progress.trouble); hint: announce --resume goes on")
@@ -167,9 +173,11 @@ extension AnnouncementRun {
     while let (place, shipped) = waiting.popLast() {
       guard seen.insert(place).inserted else { continue }
       let answer = await silent.ask(place) { isHurried in
-        let answer = await look(at: place, shipped, within: isHurried ? 3 : 20)
-        guard case .unseen = answer.finding else { return (answer, false) }
-        return (answer, true)
+        let answer = await look(at: place, shipped, within: isHurried ? 10 : 20)
+        guard case .unseen(let reason) = answer.finding else { return (answer, false) }
+        guard isHurried else { return (answer, true) }
+        let neighbour = "\(reason) (it had 10 s, since another list of its server did not answer)"
+        return ((.unseen(neighbour), answer.mirrors), true)
       }
       let name = Secrets.hidden(in: place)
       guard let answer else {

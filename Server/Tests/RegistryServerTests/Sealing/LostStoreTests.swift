@@ -44,6 +44,12 @@ import Testing
       await second.service.probe(Self.host)
     }
     #expect(try await second.pins(in: Self.file)[Self.host] == [pin(1), pin(3)])
+    // What people had added is watched, and not only listed.
+    for key in [5, 6] as [UInt8] {
+      second.observer.show(LedgerBench.probe([(LedgerBench.here, "", .key(key))]), at: "added.test")
+      await second.service.probe("added.test")
+    }
+    #expect(try await second.pins(in: Self.file)["added.test"] == [pin(5), pin(6)])
     // What was in it before is older, whatever its version.
     try stage.put(older)
     #expect(await eventually { second.log.events("store_went_back").count == 1 })

@@ -245,4 +245,31 @@ import Testing
     bench.see((0..<places).map { (LedgerBench.here, "\($0)", .key(1)) })
     #expect(bench.endpointKeys.keys[0].seenAt.count == KnownKey.maximumPlaces)
   }
+
+  @Test(
+    "leaves where its name has more addresses than are probed at a time, once each answered without it"
+  )
+  func manyAddresses() {
+    var bench = LedgerBench()
+    let addresses = (0..<5).map { "a\($0)" }
+    func see(_ key: UInt8, _ rounds: Int, silent: String? = nil, every pause: Int64) {
+      for round in 0..<rounds {
+        let out = addresses[round % 5]
+        var probe = LedgerBench.probe(
+          addresses.filter { $0 != out }.map {
+            (LedgerBench.here, $0, $0 == silent ? .silent : .key(key))
+          })
+        probe.leftOut = [out]
+        bench.now += pause
+        bench.events += bench.endpointKeys.enter(
+          probe, at: bench.now, rule: LedgerBench.rule, context: bench.context)
+      }
+    }
+    see(1, 10, every: 600)
+    see(2, 3, every: 2)
+    see(2, 24 * 7, silent: "a3", every: 3600)
+    #expect(bench.keys == [1, 2])
+    see(2, 24 * 8, every: 3600)
+    #expect(bench.keys == [2])
+  }
 }

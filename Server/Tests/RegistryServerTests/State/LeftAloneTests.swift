@@ -97,6 +97,27 @@ struct LeftAloneTests:
     #expect(listed("a.x.test", by: server) == [pin(1)])
   }
 
+  @Test("is listed no more where a store goes back to before somebody took it out")
+  func takenOutSince() {
+    let now = Self.begin
+    let server = start([named, other], at: now)
+    show(1, under: 101, at: named, server, now)
+    show(9, under: 109, at: other, server, now)
+    server.configure([other], at: now + 60)
+    server.rest(at: now + 60)
+    let before = bench.record
+    let (id, request) = (named.id, DocumentState.Request(who: "ada", at: now, why: ""))
+    perform(server, at: now + 61) { state, configured throws(AdministrationError) in
+      try state.remove(id, configured: configured, request)
+    }
+    #expect(listed("a.x.test", by: server).isEmpty)
+    bench.goBack(to: before)
+    server.upkeep()
+    server.rest(at: now + 62)
+    #expect(server.machine.state.orphans.isEmpty)
+    #expect(listed("a.x.test", by: server).isEmpty)
+  }
+
   @Test("is not forgotten where a store that was put back does not know yet that it left")
   func copy() throws {
     let now = Self.begin

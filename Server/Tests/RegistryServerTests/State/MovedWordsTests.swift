@@ -51,17 +51,16 @@ import Testing
     #expect(state.endpoints(configured: [new]).first?.approval == .manual)
   }
 
-  /// What people did, or what waits for them.
+  /// What people did.
   enum Word: CaseIterable {
-    case nothing, manual, terms, announced, held, takenOut
+    case nothing, manual, terms, announced, takenOut
   }
 
   @Test("does not go along to another document, which is told", arguments: Word.allCases)
   func otherDocument(_ word: Word) throws {
     var state = seen()
-    let (request, terms) = (
-      Self.request, HostTerms(ca: NamedIssuers(pins: [pin(101)]), match: .any)
-    )
+    let request = Self.request
+    let terms = HostTerms(ca: NamedIssuers(pins: [pin(101)]), match: .any)
     switch word {
     case .nothing: break
     case .manual:
@@ -70,38 +69,59 @@ import Testing
       _ = try state.setTerms(
         terms, of: one.id, configured: [one, other], force: true, request)
     case .announced: _ = try state.stage(pin(8), at: one.id, request)
-    case .held:
-      let server = start([one, other], at: now)
-      for second in 1...4 as ClosedRange<Int64> {
-        show(1, under: 101, at: one, server, now)
-        show(9, under: 109, at: one, server, now + second)
-      }
-      state = server.machine.state
-      #expect(state.keysByEndpoint[one.id]?.held.isEmpty == false)
     case .takenOut: _ = try state.remove(one.id, configured: [one, other], request)
     }
-    let beside = DocumentState()
-    func isTold(_ newcomers: [WatchedEndpoint], keeping: [WatchedEndpoint]) -> Bool {
-      !state.wordsLeft(by: newcomers, keeping: keeping).isEmpty
+    var beside = DocumentState()
+    func isTold(_ endpoints: WatchedEndpoint..., keeping: [WatchedEndpoint]) -> Bool {
+      !state.wordsLeft(by: endpoints, of: beside, keeping: keeping).isEmpty
     }
-    #expect(isTold(beside.newcomers(among: [one]), keeping: [other]) == (word != .nothing))
-    // The document is left as a whole, or a wildcard speaks for the host there.
-    #expect(isTold(beside.newcomers(among: [one]), keeping: []) == (word != .nothing))
-    let wide = endpoint(1, "*.test")
-    #expect(isTold(beside.newcomers(among: [wide]), keeping: [other]) == (word != .nothing))
-    // It stays here, too: what waits would be a first sight all the same.
-    #expect(isTold(beside.newcomers(among: [one]), keeping: [one, other]) == (word == .held))
+    let isSaid = word != .nothing
+    #expect(isTold(one, keeping: [other]) == isSaid)
+    // The document is left as a whole; a wildcard speaks for the host there; the host had left before.
+    #expect(isTold(one, keeping: []) == isSaid)
+    #expect(isTold(endpoint(1, "*.test"), keeping: [other]) == isSaid)
+    if word != .takenOut {
+      let before = state
+      state.follow(state.endpoints(configured: [other]))
+      #expect(isTold(one, keeping: [other]) == isSaid)
+      state = before
+    }
+    // It stays here, too, or others move.
+    #expect(!isTold(one, keeping: [one, other]))
+    #expect(!isTold(other, keeping: [one]))
     // Said again where it is then.
     var said = one
     (said.approval, said.terms) = (.manual, terms)
-    let isAgain = [.announced, .held, .takenOut].contains(word)
-    #expect(isTold(beside.newcomers(among: [said]), keeping: [other]) == isAgain)
-    // Others move, or the other document has it already.
-    #expect(!isTold(beside.newcomers(among: [other]), keeping: [one]))
-    #expect(
-      seen().newcomers(among: [one, endpoint(3, "a.test", "c.test")]).map(\.patterns) == [
-        endpoint(3, "c.test").patterns
-      ])
+    #expect(isTold(said, keeping: [other]) == [.announced, .takenOut].contains(word))
+    // It is there already, or is renamed there; or another endpoint there speaks for its host, or what is left of it does.
+    beside.watched = [one]
+    #expect(!isTold(one, keeping: [other]))
+    #expect(!isTold(named(one), keeping: [other]))
+    beside.watched = [named(one)]
+    #expect(isTold(one, keeping: [other]) == isSaid)
+    (beside.watched, beside.orphans) = ([], [one.orphan(for: one.patterns[0])])
+    #expect(isTold(one, keeping: [other]) == isSaid)
+  }
+
+  @Test("a first sight beside another document's list of the host is one under a CA known there")
+  func listedElsewhere() throws {
+    let lists = DocumentListing(seen())
+    for (key, authority, isListed) in [
+      (1, 101, true), (5, 101, true), (9, 109, false),
+    ] as [(UInt8, UInt8, Bool)] {
+      for endpoint in [one, endpoint(5, "*.test"), endpoint(6, "c.test")] {
+        let server = MachineServer(MachineBench(), endpoints: [endpoint])
+        server.rest(at: now)
+        server.others = [lists]
+        for second in 1...4 as ClosedRange<Int64> {
+          show(key, under: authority, at: endpoint, server, now + second)
+        }
+        let keys = server.machine.state.keysByEndpoint[endpoint.id]?.keys ?? []
+        #expect(keys.map(\.pin) == (isListed || endpoint.port == 6 ? [pin(key)] : []))
+        let held = server.machine.state.keysByEndpoint[endpoint.id]?.held ?? [:]
+        #expect(held.isEmpty == (isListed || endpoint.port == 6))
+      }
+    }
   }
 
   @Test("a denial that was ended elsewhere ends, with its alert, and is in the history")
@@ -119,5 +139,21 @@ import Testing
     #expect(state.alerts[one.id, default: []].isEmpty)
     #expect(state.allowed[pin(9)] == now + 5)
     #expect(state.takeOver(shared, at: now + 10).isEmpty)
+    // A younger document's next denial stands, also by a clock that was set back meanwhile.
+    var younger = DocumentState()
+    #expect(younger.takeOver(shared, at: now).isEmpty)
+    _ = try younger.deny(
+      pin(9), configured: [], force: true, .init(who: "ada", at: now - 3600, why: "for real"))
+    for _ in 0..<2 {
+      for each in [state, elsewhere, younger] { shared.enter(each) }
+      for index in 0..<3 {
+        switch index {
+        case 0: _ = state.takeOver(shared, at: now)
+        case 1: _ = elsewhere.takeOver(shared, at: now)
+        default: _ = younger.takeOver(shared, at: now)
+        }
+      }
+    }
+    #expect([state, elsewhere, younger].allSatisfy { $0.deniedPins == [pin(9)] })
   }
 }

@@ -6,17 +6,17 @@ import Testing
 
 /// What vantage points settle, and what they do not.
 @Suite("Vantage points") struct VoteTests {
-  private static let here = LedgerBench.here
-  private static let points = ["fra", "osl", "syd"]
+  static let here = LedgerBench.here
+  static let points = ["fra", "osl", "syd"]
 
   /// What this server sees, then what each of the points does, in the order of their names.
-  private static func view(
+  static func view(
     _ direct: LedgerBench.Answer, _ others: LedgerBench.Answer...
   ) -> LedgerBench.View {
     [(here, "", direct)] + zip(points, others).map { ($0, "", $1) }
   }
 
-  private static func settled(quorum: Int? = nil) -> LedgerBench {
+  static func settled(quorum: Int? = nil) -> LedgerBench {
     var bench = LedgerBench(points: points, quorum: quorum)
     bench.see(view(.key(1), .key(1), .key(1), .key(1)), 3, every: 60)
     return bench
@@ -67,25 +67,6 @@ import Testing
     #expect(bench.keys == [1, 2])
     bench.see(Self.view(new, old, old, old), 100, every: 20)
     #expect(bench.keys == [1])
-  }
-
-  @Test(
-    "that were silent when a key was listed end it once they see others, also if whoever shows it hides it and is silent here"
-  )
-  func hidden() {
-    let (old, new) = (LedgerBench.Answer.key(1), LedgerBench.Answer.key(2))
-    func listed(_ answers: LedgerBench.Answer..., shownFor minutes: Int = 0) -> Set<UInt8> {
-      var bench = Self.settled()
-      bench.see(Self.view(new, .silent, .silent, .silent), 3 + minutes, every: 60)
-      let view = Self.view(.silent, answers[0], answers[1], answers[2])
-      bench.see(view, 100, every: 20)
-      return bench.keys
-    }
-    #expect(listed(old, old, old) == [1])
-    #expect(listed(old, old, .silent) == [1])
-    // No quorum of them, or it was there for an hour: nobody knows what this server would see.
-    #expect(listed(old, .silent, .silent) == [1, 2])
-    #expect(listed(old, old, old, shownFor: 60) == [1, 2])
   }
 
   @Test(

@@ -164,6 +164,8 @@ final class MachineServer {
   private(set) var log: [String] = []
   /// What the other documents deny.
   var denials = SharedDenials()
+  /// What other documents list.
+  var others: [DocumentListing] = []
   /// Is told of everything that readers get.
   var whenPublished: (SignedCopy) -> Void = { _ in }
 
@@ -193,7 +195,7 @@ final class MachineServer {
 
   func probe(_ result: ProbeResult, _ endpoint: WatchedEndpoint? = nil, at now: Int64) {
     let (_, effects) = machine.enter(
-      result, of: endpoint ?? settings.endpoints[0], at: now, massChange: &gauge)
+      result, of: endpoint ?? settings.endpoints[0], at: now, beside: others, massChange: &gauge)
     tasks.append(effects.map(Step.effect) + [.settle])
   }
 

@@ -1,0 +1,77 @@
+import Foundation
+
+/// In which order `--resume` runs commands, and when it leaves the rest to the next call.
+///
+/// - A call ends once its commands took a minute. So all lists are looked at again before the next one, and a key that settles
+///   loses no time to it, nor does one that another's command looks for.
+/// - Those that failed come last, and take turns: one that hangs each time keeps no other one waiting. Those that fail within
+///   a minute have their turn in each call, for they may be waiting for what they began themselves. Some time is left for
+///   the others: one of them may have failed slowly once, and be ready by now.
+struct AnnouncementOrder {
+  private var (soon, slow): (ArraySlice<Int>, ArraySlice<Int>)
+  private var hasSlowRun = false
+  /// In seconds.
+  static let longest = 60.0
+  private static let ofSoon = 40.0
+
+  /// - Parameters:
+  ///   - failed: when the command of each failed last, and whether that took it long.
+  ///   - now: a time after that is one of a clock that was ahead.
+  init(failed: [(at: Int64, isSlow: Bool)?], at now: Int64) {
+    let turns = failed.map { ($0.map { $0.isSlow ? 2 : 1 } ?? 0, min($0?.at ?? .min, now)) }
+    let sorted = turns.indices.sorted {
+      (turns[$0].0, turns[$0].1, $0) < (turns[$1].0, turns[$1].1, $1)
+    }
+    let first = sorted.firstIndex { turns[$0].0 == 2 } ?? sorted.endIndex
+    (soon, slow) = (sorted[..<first], sorted[first...])
+  }
+
+  /// How many have not had their turn.
+  var left: Int { soon.count + slow.count }
+
+  /// - Parameter seconds: how long those before took, in all.
+  mutating func next(after seconds: Double) -> Int? {
+    let isTheirs = seconds < (slow.isEmpty ? Self.longest : Self.ofSoon)
+    if isTheirs, let next = soon.popFirst() { return next }
+    // However long the last of those took.
+    guard seconds < (hasSlowRun ? Self.longest : Self.longest + Self.ofSoon) else { return nil }
+    hasSlowRun = true
+    return slow.popFirst()
+  }
+}
+
+/// Who did not answer in time. In one call of `--resume` nobody waits for a place again, and for another one on its server
+/// but a moment: the others would lose the time to settle. A call that is about one announcement alone asks again and again.
+final class SilentPlaces {
+  private var (places, servers): (Set<String>, Set<String>) = ([], [])
+  private let remembers: Bool
+  /// In seconds: who fails before costs little.
+  private static let long = 10.0
+  /// Seconds of a clock that is never set.
+  private let now: () -> Double
+
+  init(
+    remembers: Bool = true,
+    now: @escaping () -> Double = { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }
+  ) { (self.remembers, self.now) = (remembers, now) }
+
+  /// Asks a place, unless it did not answer before.
+  ///
+  /// - Parameter body: what came of it, and whether that is no answer; it is told if it has only a moment.
+  /// - Returns: `nil` if it is not asked.
+  func ask<Answer>(
+    _ place: String, _ body: (_ isHurried: Bool) async -> (answer: Answer, isSilent: Bool)
+  ) async -> Answer? {
+    guard !places.contains(place) else { return nil }
+    let url = URL(string: place)
+    let server = "\(url?.host ?? place):\(url?.port ?? 0)"
+    let isHurried = servers.contains(server)
+    let start = now()
+    let (answer, isSilent) = await body(isHurried)
+    if remembers, isSilent, isHurried || now() - start > Self.long {
+      places.insert(place)
+      servers.insert(server)
+    }
+    return answer
+  }
+}
