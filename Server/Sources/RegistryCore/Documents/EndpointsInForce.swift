@@ -107,36 +107,6 @@ struct EndpointsInForce: Sendable {
   }
 }
 
-/// Which keys a document lists for which hosts.
-///
-/// Other documents go by it at first sight. What waits for a person in one of them is not published by
-/// having its host in another one, be it moved there or new.
-package struct DocumentListing: Sendable {
-  fileprivate var index: PatternIndex
-  fileprivate var keys: [String: EndpointKeys]
-  /// Whom it does not speak of.
-  fileprivate var excepted = ""
-
-  fileprivate init(index: PatternIndex, keys: [String: EndpointKeys], excepted: String) {
-    (self.index, self.keys, self.excepted) = (index, keys, excepted)
-  }
-
-  /// What a document lists, or listed when it left the configuration.
-  package init(_ state: DocumentState) {
-    (index, keys) = (PatternIndex(), state.keysByEndpoint)
-    for endpoint in state.watched + state.orphans where keys[endpoint.id]?.keys.isEmpty == false {
-      index.insert(endpoint.id, endpoint.patterns)
-    }
-  }
-
-  /// Whether an endpoint for one of these hosts has keys of which something is so.
-  fileprivate func lists(
-    _ patterns: [HostPattern], where has: (EndpointKeys) -> Bool = { _ in true }
-  ) -> Bool {
-    index.overlaps(excepted, patterns) { keys[$0].map(has) ?? false }
-  }
-}
-
 /// What a document made of a probe, as far as the next probes depend on it.
 package struct EnteredProbe: Sendable, Equatable {
   /// Whether a key waits for more probes.

@@ -119,9 +119,9 @@ actor DocumentCoordinator {
     return try answer?.get() ?? []
   }
 
-  /// How many milliseconds the last signature by a command took; before the first one, what it may.
+  /// How many milliseconds the last signature by a command took, and at least what another server's may.
   private var signingTook: Int64 {
-    services.signer.runsCommands ? lastSignature ?? 500 : 0
+    services.signer.runsCommands ? max(lastSignature ?? 0, 1000) : 0
   }
 
   /// In milliseconds: a store that hangs is no reason to wait for longer.

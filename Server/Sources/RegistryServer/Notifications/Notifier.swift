@@ -27,10 +27,13 @@ actor Notifier {
   private var hasLed = false
   /// When it had looked last, until when it delivers nothing, both by the clock of ticks, and how many looks in a row came late.
   private var (looked, quietEnds, late): (Int64?, Int64, Int) = (nil, 0, 0)
+  /// Since when it has delivered nothing because of that.
+  private var quietSince: Int64?
 
   /// A process that stood still for longer may lead no more without knowing: for so long it tells nothing, in milliseconds. One
-  /// that is merely slow, at every look, tells all the same.
+  /// that is merely slow, at every look, tells all the same, as does one that stands still again and again.
   private static let (stillness, quiet, mostLate): (Int64, Int64, Int) = (5000, 5000, 3)
+  private static let longestQuiet: Int64 = 30_000
 
   /// - Parameters:
   ///   - survey: what holds now.
@@ -60,7 +63,12 @@ actor Notifier {
   func look() async {
     let now = ticks()
     late = looked.map { now - $0 > Self.stillness } ?? false ? late + 1 : 0
-    if late > 0 { quietEnds = late > Self.mostLate ? 0 : now + Self.quiet }
+    if late > 0 {
+      quietSince = quietSince ?? now
+      let isLong = now - (quietSince ?? now) > Self.longestQuiet
+      quietEnds = late > Self.mostLate || isLong ? 0 : now + Self.quiet
+    }
+    if now >= quietEnds { quietSince = nil }
     defer { looked = ticks() }
     let found = await survey()
     let isLeading = found.ofLeader != nil

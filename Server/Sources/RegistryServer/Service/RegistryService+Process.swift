@@ -71,17 +71,28 @@ extension RegistryService {
       // One after another, in the order of the signals.
       reloading.withLock { last in
         last = Task { [last] in
-          // Not only in its turn: the edit before may take its time.
-          var ended: UUID?
-          if let read, let edit = try? read() { ended = endTokens(ahead: edit) }
-          await last?.value
-          manager?.notify(.reloading)
-          await readAgain(read)
-          if let ended { endedAhead.withLock { $0[ended] = nil } }
+          await readAgain(read) {
+            await last?.value
+            manager?.notify(.reloading)
+          }
           manager?.notify(.ready)
         }
       }
     }
+  }
+
+  /// Reads the configuration again in its turn: tokens end at once, the edit before may take its time. Also if it cannot be read
+  /// any more by then.
+  func readAgain(
+    _ read: (@Sendable () throws(ConfigurationError) -> ServerConfiguration)?,
+    inTurn wait: () async -> Void
+  ) async {
+    let edit = read.flatMap { try? $0() }
+    let ended = edit.map(endTokens(ahead:))
+    await wait()
+    if let edit { endTokens(edit) }
+    await readAgain(read)
+    if let ended { endedAhead.withLock { $0[ended] = nil } }
   }
 
   /// Reads the configuration again, as SIGHUP has it.
@@ -142,7 +153,7 @@ extension RegistryService {
   private func refuse(_ reason: String, isRead: Bool) {
     health.configuration(refused: reason)
     metrics.reloaded(isInForce: false, at: clock.now())
-    let tokens = isRead ? ", but tokens that it ends are none any more" : ""
+    let tokens = isRead ? ", but tokens in its ui.revoked_tokens are none any more" : ""
     log.event(
       .error, "configuration_refused",
       ["reason": reason, "message": "everything stays as it was\(tokens)"])

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import SslPinningPlatform
 import SslPinningRules
 import TestSupport
 import Testing
@@ -223,11 +224,26 @@ struct AdminScopeTests {
       "keys: [{fqdn: www.example.com}]\nui: {revoked_tokens: [\"\(AdminTokenIssuer.id(of: lost))\"]}\n"
     )
     #expect(try await status() == 200)
-    let ended = service.scripted.service.endTokens(ahead: edit)
+    // The edit before ends after it was read, and the file cannot be read any more in its turn.
+    let reads = Locked(0)
+    let seen = Locked([Int]())
+    await service.scripted.service.readAgain { () throws(ConfigurationError) in
+      let count = reads.withLock { count in
+        count += 1
+        return count
+      }
+      guard count == 1 else { throw .unreadable(path: "x", reason: "a typo") }
+      return edit
+    } inTurn: {
+      let before = try? await status()
+      try? await service.scripted.reload(keys: "[{fqdn: www.example.com}]")
+      let after = try? await status()
+      seen.withLock { $0 = [before ?? 0, after ?? 0] }
+    }
+    #expect(seen.withLock { $0 } == [401, 401])
     #expect(try await status() == 401)
+    // What is in force by the next edit says it.
     try await service.scripted.reload(keys: "[{fqdn: www.example.com}]")
-    #expect(try await status() == 401)
-    service.scripted.service.endedAhead.withLock { $0[ended] = nil }
     #expect(try await status() == 200)
     await service.stop()
   }

@@ -64,6 +64,14 @@ import Testing
     conditions.withLock { $0 = [Condition(.documentLate, file: "c", since: 1, message: "m")] }
     for _ in 0..<3 { #expect(await look(after: 6000) == 2) }
     #expect(await look(after: 6000) == 3)
+    // So does one that stands still again and again.
+    #expect(await look(after: 1000) == 3)
+    conditions.withLock { $0 = [Condition(.documentLate, file: "d", since: 1, message: "m")] }
+    for _ in 0..<5 {
+      #expect(await look(after: 6000) == 3)
+      #expect(await look(after: 1000) == 3)
+    }
+    #expect(await look(after: 6000) == 4)
   }
 
   @Test("when a key is held that apps meet, and when a person has decided; signed, and once each")
