@@ -163,10 +163,16 @@ struct AnnounceResumeTests {
     chmod(above, 0o1777)
     try FileManager.default.createSymbolicLink(
       atPath: "\(above)/link", withDestinationPath: elsewhere)
-    for (owner, status) in [(65_534, 1), (0, 0)] as [(uid_t, Int32)] {
-      lchown("\(above)/link", owner, owner)
-      let outcome = try await stage.announce("--state", "\(above)/link", "--then", "true")
-      #expect(outcome.exitCode == status, "\(owner): \(outcome.stderr)")
+    let own = "\(above)/own"
+    try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
+    chmod(own, 0o700)
+    // A directory of theirs as well: they exchange the one for the other.
+    for path in ["\(above)/link", own] {
+      for (owner, status) in [(65_534, 1), (0, 0)] as [(uid_t, Int32)] {
+        lchown(path, owner, owner)
+        let outcome = try await stage.announce("--state", path, "--then", "true")
+        #expect(outcome.exitCode == status, "\(path) of \(owner): \(outcome.stderr)")
+      }
     }
     try await stage.stopServer()
   }

@@ -243,6 +243,12 @@ struct AnnouncementProgressTests {
     #expect(await ask("https://a.test/y", taking: 0, fails: false) == false && isHurried)
     #expect(await ask("https://a.test/y", taking: 3, fails: true) == true)
     #expect(await ask("https://a.test/y", taking: 0, fails: false) == nil)
+    // A minute in all.
+    for place in ["u", "v"] {
+      #expect(await ask("https://a.test/\(place)", taking: 20, fails: true) == true && isHurried)
+    }
+    #expect(await ask("https://a.test/w", taking: 0, fails: false) == nil)
+    #expect(await ask("https://a.test:8443/w", taking: 0, fails: false) == false)
     // A call that is about one alone goes on asking.
     silent = SilentPlaces(remembers: false) { time }
     for _ in 0..<2 {

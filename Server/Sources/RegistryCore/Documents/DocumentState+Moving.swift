@@ -12,11 +12,11 @@ extension DocumentState {
   /// - Parameters:
   ///   - endpoints: those of the other document after the edit.
   ///   - other: that document as it was.
-  ///   - configured: this document's own endpoints, after the same edit.
+  ///   - configured: this document's own endpoints, after the same edit; `nil` if it had left before.
   package func wordsLeft(
-    by endpoints: [WatchedEndpoint], of other: DocumentState, keeping configured: [WatchedEndpoint]
+    by endpoints: [WatchedEndpoint], of other: DocumentState, keeping configured: [WatchedEndpoint]?
   ) -> [String] {
-    let kept = Set(self.endpoints(configured: configured).flatMap(\.patterns))
+    let kept = Set((configured.map(endpoints(configured:)) ?? []).flatMap(\.patterns))
     let sources = (watched + orphans).filter { source in
       overrides[source.id]?.inherited != nil
         || keysByEndpoint[source.id]?.keys.contains { $0.staged != nil } == true
@@ -25,22 +25,22 @@ extension DocumentState {
     let spokeFor = Dictionary(
       other.watched.map { ($0.id, Set($0.patterns)) }, uniquingKeysWith: { $0.union($1) })
     let known = spokeFor.values.reduce(into: Set<HostPattern>()) { $0.formUnion($1) }
-    let ids = Set(configured.map(\.id))
     var left: [String] = []
     for endpoint in endpoints {
-      if tombstones[endpoint.id] != nil, spokeFor[endpoint.id] == nil, !ids.contains(endpoint.id) {
+      if tombstones[endpoint.id] != nil, spokeFor[endpoint.id] == nil {
         left.append(
           "\(endpoint.id) was taken out, and would be watched again; hint: leave it out of the configuration"
         )
       }
       let new = endpoint.patterns.filter { spokeFor[endpoint.id]?.contains($0) != true }
       for source in sources {
-        // An endpoint that moves, or one for a host of which nobody there speaks yet.
+        // What leaves now counts for whoever speaks for its host there, be it moved or known there before. What left earlier,
+        // for an endpoint that comes back there, or for a host of which nobody there speaks yet.
+        let others =
+          source.isOrphan || configured == nil
+          ? new.filter { source.place == endpoint.id || !known.contains($0) } : endpoint.patterns
         let isMoved = source.patterns.contains { pattern in
-          !kept.contains(pattern)
-            && new.contains {
-              $0.overlaps(pattern) && (source.place == endpoint.id || !known.contains($0))
-            }
+          !kept.contains(pattern) && others.contains { $0.overlaps(pattern) }
         }
         if isMoved { left += words(about: source, missing: endpoint) }
       }
@@ -52,7 +52,7 @@ extension DocumentState {
     var words: [String] = []
     if overrides[source.id]?.approval == .manual, endpoint.approval != .manual {
       words.append(
-        "the keys of \(source.id) wait for a person, and would not any more; hint: write approval: manual at the endpoint"
+        "the keys of \(source.id) wait for a person, and would not any more; hint: write approval: manual at the endpoint, or take it back here"
       )
     }
     if let terms = overrides[source.id]?.terms, !endpoint.terms.isSame(as: terms) {

@@ -225,7 +225,7 @@ extension RegistryService {
     }
     for (file, coordinator) in coordinators { states[file] = await coordinator.state }
     let live = Set(coordinators.keys)
-    if let moved = MovedHosts.messages(read.documents, states, in: live).first {
+    if let moved = MovedHosts.messages(read.documents, states, in: live, areLive: true).first {
       throw .terms(moved)
     }
     for new in read.documents {
@@ -273,7 +273,8 @@ extension RegistryService {
 enum MovedHosts {
   /// What of people's decisions in these documents would stay behind, where the documents have these states.
   static func messages(
-    _ documents: [DocumentConfiguration], _ states: [String: DocumentState], in files: Set<String>
+    _ documents: [DocumentConfiguration], _ states: [String: DocumentState], in files: Set<String>,
+    areLive: Bool = false
   ) -> [String] {
     let configured = Dictionary(
       documents.map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $0 + $1 })
@@ -281,7 +282,7 @@ enum MovedHosts {
       files.subtracting([new.file]).sorted().flatMap { file in
         (states[file]?.wordsLeft(
           by: new.endpoints, of: states[new.file] ?? DocumentState(),
-          keeping: configured[file] ?? []) ?? []).map {
+          keeping: configured[file] ?? (areLive ? [] : nil)) ?? []).map {
             "what people decided in \(file) does not go along to \(new.file): \($0)"
           }
       }

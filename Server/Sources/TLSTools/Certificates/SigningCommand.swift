@@ -263,17 +263,17 @@ package enum FileKeepers {
           "it names programs to run, and who may write in \(place) could exchange it; hint: a directory of root's or your own"
       }
       let next = place == "/" ? "/\(name)" : "\(place)/\(name)"
+      // Whoever owns a directory or a link exchanges it, also in a sticky one.
+      guard lstat(next, &status) != 0 || status.st_uid == 0 || status.st_uid == geteuid() else {
+        return
+          "it names programs to run, and \(next) is somebody else's; hint: a directory of root's or your own"
+      }
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: next) else {
         place = next
         continue
       }
       links -= 1
       guard links > 0 else { return "it leads through too many links" }
-      // Whoever owns a link exchanges it, also in a sticky directory.
-      guard lstat(next, &status) == 0, status.st_uid == 0 || status.st_uid == geteuid() else {
-        return
-          "it names programs to run, and the link \(next) is somebody else's; hint: a link of root's or your own"
-      }
       rest = target.split(separator: "/") + rest
       if target.hasPrefix("/") { place = "/" }
     }

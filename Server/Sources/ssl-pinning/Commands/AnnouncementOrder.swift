@@ -43,10 +43,12 @@ struct AnnouncementOrder {
 /// Who did not answer in time. In one call of `--resume` nobody waits for a place again, and for another one on its server
 /// but a moment: the others would lose the time to settle. A call that is about one announcement alone asks again and again.
 final class SilentPlaces {
-  private var (places, servers): (Set<String>, Set<String>) = ([], [])
+  private var places: Set<String> = []
+  /// For how many seconds servers were waited for in vain.
+  private var waited: [String: Double] = [:]
   private let remembers: Bool
-  /// In seconds: who fails before costs little.
-  private static let long = 10.0
+  /// In seconds: who fails before costs little, and how much one server may cost.
+  private static let (long, most) = (10.0, 60.0)
   /// Seconds of a clock that is never set.
   private let now: () -> Double
 
@@ -62,15 +64,15 @@ final class SilentPlaces {
   func ask<Answer>(
     _ place: String, _ body: (_ isHurried: Bool) async -> (answer: Answer, isSilent: Bool)
   ) async -> Answer? {
-    guard !places.contains(place) else { return nil }
     let url = URL(string: place)
     let server = "\(url?.host ?? place):\(url?.port ?? 0)"
-    let isHurried = servers.contains(server)
+    guard !places.contains(place), waited[server] ?? 0 < Self.most else { return nil }
+    let isHurried = waited[server] != nil
     let start = now()
     let (answer, isSilent) = await body(isHurried)
     if remembers, isSilent, isHurried || now() - start > Self.long {
       places.insert(place)
-      servers.insert(server)
+      waited[server, default: 0] += now() - start
     }
     return answer
   }

@@ -173,9 +173,11 @@ extension AnnouncementRun {
     while let (place, shipped) = waiting.popLast() {
       guard seen.insert(place).inserted else { continue }
       let answer = await silent.ask(place) { isHurried in
-        let answer = await look(at: place, shipped, within: isHurried ? 10 : 20)
+        let (start, patience) = (ContinuousClock.now, isHurried ? 10.0 : 20.0)
+        let answer = await look(at: place, shipped, within: patience)
         guard case .unseen(let reason) = answer.finding else { return (answer, false) }
-        guard isHurried else { return (answer, true) }
+        let isLate = ContinuousClock.now - start > .seconds(patience - 1)
+        guard isHurried, isLate else { return (answer, true) }
         let neighbour = "\(reason) (it had 10 s, since another list of its server did not answer)"
         return ((.unseen(neighbour), answer.mirrors), true)
       }

@@ -33,6 +33,12 @@ import Testing
       name: "what one allowed since is denied by none of them, however late it is told",
       steps: [.deny(0, at: 5), .share, .allow(0, at: 7), .share], isDenied: [false, false]),
     Scenario(
+      name: "a denial of the second after it counts, also where both know the allowance",
+      steps: [
+        .deny(0, at: 5), .share, .allow(0, at: 5), .share, .deny(0, at: 5), .share,
+      ],
+      isDenied: [true, true]),
+    Scenario(
       name: "of the same second the allowance counts",
       steps: [.deny(0, at: 5), .share, .allow(0, at: 5), .share], isDenied: [false, false]),
     Scenario(

@@ -86,20 +86,30 @@ import Testing
       #expect(isTold(one, keeping: [other]) == isSaid)
       state = before
     }
-    // It stays here, too, or others move.
-    #expect(!isTold(one, keeping: [one, other]))
+    // It stays here, too: one that was taken out would be watched there all the same. Others move.
+    #expect(isTold(one, keeping: [one, other]) == (word == .takenOut))
     #expect(!isTold(other, keeping: [one]))
     // Said again where it is then.
     var said = one
     (said.approval, said.terms) = (.manual, terms)
     #expect(isTold(said, keeping: [other]) == [.announced, .takenOut].contains(word))
-    // It is there already, or is renamed there; or another endpoint there speaks for its host, or what is left of it does.
+    // It was copied there before, or is renamed there now, or another endpoint there speaks for its host.
+    let isSaidHere = isSaid && word != .takenOut
+    beside.watched = [one]
+    #expect(isTold(one, keeping: [other]) == isSaidHere)
+    #expect(isTold(named(one), keeping: [other]) == isSaidHere)
+    beside.watched = [named(one)]
+    #expect(isTold(named(one), keeping: [other]) == isSaidHere)
+    #expect(isTold(one, keeping: [other]) == isSaid)
+    (beside.watched, beside.orphans) = ([], [one.orphan(for: one.patterns[0])])
+    #expect(isTold(one, keeping: [other]) == isSaid)
+    // What left before is told once, to whoever begins to speak for its host, or comes back there.
+    guard word != .takenOut else { return }
+    state.follow(state.endpoints(configured: [other]))
     beside.watched = [one]
     #expect(!isTold(one, keeping: [other]))
     #expect(!isTold(named(one), keeping: [other]))
     beside.watched = [named(one)]
-    #expect(isTold(one, keeping: [other]) == isSaid)
-    (beside.watched, beside.orphans) = ([], [one.orphan(for: one.patterns[0])])
     #expect(isTold(one, keeping: [other]) == isSaid)
   }
 
