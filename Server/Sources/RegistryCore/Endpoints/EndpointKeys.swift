@@ -143,8 +143,8 @@ public struct EndpointKeys: Sendable, Hashable {
     }
     let coverage = ProbeCoverage(probe, context)
     let seen = Set(sightings.map(\.pin)).subtracting(outvoted)
-    for index in keys.indices where !probe.leftOut.isEmpty && !keys[index].isShortLived {
-      keys[index].seenAt = keys[index].seenAt.filter { $1 == now || !coverage.hasAnswered($0) }
+    for index in keys.indices where !probe.leftOut.isEmpty {
+      keys[index].answered.formUnion(coverage.answeredHere.filter(keys[index].seenAt.keys.contains))
     }
     for key in keys where !seen.contains(key.pin) && isOutvoted(key, in: sightings, context) {
       outvoted.insert(key.pin)

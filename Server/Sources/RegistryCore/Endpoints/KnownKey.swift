@@ -49,6 +49,8 @@ public struct KnownKey: Sendable, Hashable {
   public var missedProbes: Int
   /// The most probes in a row that missed it and were followed by one that saw it.
   public var longestGap: Int
+  /// The addresses that answered without it since they last showed it, of a name with more of them than are probed at a time.
+  var answered: Set<Place> = []
   /// When vantage points last had a word against it, and how many probes have shown it since without one.
   var (outvotedAt, silentProbes): (Int64?, Int) = (nil, 0)
 
@@ -178,6 +180,7 @@ extension KnownKey {
   /// Remembers where it was seen, and the keys above it there.
   mutating func remember(_ seen: [Place: [SPKIPin]], at now: Int64) {
     for place in seen.keys { seenAt[place] = now }
+    answered.subtract(seen.keys)
     paths[.unknown] = nil
     paths.merge(seen) { $1 }
     guard seenAt.count > Self.maximumPlaces else { return }

@@ -225,7 +225,8 @@ public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
 /// - A key is missed if every place that showed it answers, and none shows it. An address that never
 ///   answered never showed a key, so it keeps none listed.
 /// - Only a valid chain for the right name is an answer. A refused chain is as good as silence.
-/// - If the name has more addresses than are probed at a time, one that answers without a key showed it no more (``hasAnswered(_:)``).
+/// - If the name has more addresses than are probed at a time, never all of them answer at once: then the last answer
+///   of one that is left out counts.
 /// - If the name no longer has an address, the addresses that its vantage point got answer for it.
 /// - A silent vantage point keeps a key listed only if this server never saw the key itself, or if regions
 ///   show different keys. Otherwise an attacker could keep a key listed by cutting a vantage point off.
@@ -260,14 +261,12 @@ struct ProbeCoverage {
       let isHere = place.vantage == ProbeObservation.direct
       return !vantages.contains(place.vantage) || !isHere && isSeenHere && !isUnion
         || answered.contains(place) || isGone(place)
+        || leftOut.contains(place.ofAnyType.address) && key.answered.contains(place)
     }
   }
 
-  /// Whether it answered, of a name with more addresses than are probed at a time: never all of them answer at once, so
-  /// one that answers without a key is none that showed it any more.
-  func hasAnswered(_ place: Place) -> Bool {
-    place.vantage == ProbeObservation.direct && answered.contains(place)
-  }
+  /// The places where this server itself got an answer.
+  var answeredHere: Set<Place> { answered.filter { $0.vantage == ProbeObservation.direct } }
 
   /// Whether an address no longer belongs to the name, or no longer has that kind of key: its vantage point answers,
   /// and got others.

@@ -250,7 +250,12 @@ import Testing
     "leaves where its name has more addresses than are probed at a time, once each answered without it"
   )
   func manyAddresses() {
-    var bench = LedgerBench()
+    // Also beside a point that saw it and is gone.
+    for points in [[], ["paris"]] { manyAddresses(points) }
+  }
+
+  private func manyAddresses(_ points: [String]) {
+    var bench = LedgerBench(points: points)
     let addresses = (0..<5).map { "a\($0)" }
     func see(_ key: UInt8, _ rounds: Int, silent: String? = nil, every pause: Int64) {
       for round in 0..<rounds {
@@ -258,7 +263,7 @@ import Testing
         var probe = LedgerBench.probe(
           addresses.filter { $0 != out }.map {
             (LedgerBench.here, $0, $0 == silent ? .silent : .key(key))
-          })
+          } + points.map { ($0, "", key == 1 ? .key(1) : .silent) })
         probe.leftOut = [out]
         bench.now += pause
         bench.events += bench.endpointKeys.enter(
