@@ -193,6 +193,30 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
+  @Test("what another one begins is looked at in each call, also if that one does not come to it")
+  func ledLooked() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    let inner = ["--as", "in1", "--settle", "3600", "--then", "true"]
+    let call = ([try Tool.path()] + stage.words(inner, patience: 1))
+      .map { "'\($0)'" }.joined(separator: " ")
+    let command = "test ! -e \(directory.path("stop")) && \(call)"
+    let early = try await stage.announce("--as", "out1", "--then", command, patience: 1)
+    #expect(early.exitCode == 3 && stage.jobs.count == 2, "\(early.stderr)")
+    try directory.write("", to: "stop")
+    let led = try #require(stage.paths.first { $0.contains("in1") })
+    func seen() throws -> Int? {
+      try stage.job(led).firstMatch(of: /"seen":([0-9]+)/).flatMap { Int($0.output.1) }
+    }
+    let first = try #require(try seen())
+    try stage.job(led).replacing("\"seen\":\(first)", with: "\"seen\":\(first - 600)")
+      .write(toFile: led, atomically: false, encoding: .utf8)
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(try #require(try seen()) >= first)
+    #expect(stage.jobs.count == 2)
+    try await stage.stopServer()
+  }
+
   @Test("a daemon that a command starts last has time to become a session of its own")
   func daemon() async throws {
     let stage = try await AnnounceStage()

@@ -288,6 +288,8 @@ public struct DecisionContext: Sendable {
   var blocked: Set<String> = []
   /// Those that got no answer to a question for a kind of key, but had one within the hour, by the kind.
   var withheld: [String: Set<String>] = [:]
+  /// Those that were refused every question for a kind of key, by the kind.
+  var lacking: [String: Set<String>] = [:]
 
   /// Nothing out of the ordinary.
   public init() {}

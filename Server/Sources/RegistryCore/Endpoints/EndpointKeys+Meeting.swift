@@ -100,7 +100,7 @@ extension EndpointKeys {
   /// or those behind a balancer, show themselves to a point in their turn, or by chance.
   ///
   /// - Parameter sighting: what the probe showed of it, if anything: whoever stood between may hide it, and have this server's
-  ///   own probes hang. Then those have a word that got keys of its kind.
+  ///   own probes hang. Then those have a word that got keys of its kind, or were refused it.
   func isOutvoted(
     _ key: KnownKey, _ sighting: ObservedKey? = nil, in probe: [ObservedKey],
     _ context: DecisionContext
@@ -111,6 +111,7 @@ extension EndpointKeys {
     let answering =
       sighting == nil
       ? Self.answering(probe, context) { kinds.contains($0.keyType) }
+        .union(kinds.flatMap { context.lacking[$0] ?? [] }).intersection(context.vantages)
       : Self.answering(probe, context).subtracting(context.silent(about: sighting?.places ?? []))
     return context.isOutvoted(by: answering.subtracting(witnesses), against: witnesses)
   }

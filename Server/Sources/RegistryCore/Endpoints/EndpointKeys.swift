@@ -107,6 +107,7 @@ public struct EndpointKeys: Sendable, Hashable {
     // A server may limit what one point asks, and whoever is before this server may use that up, or this server's time.
     let lastWord = sawKeys(within: max(Self.lastWord, rule.window), at: now)
     context.blocked = probe.unreached.intersection(context.vantages)
+    context.lacking = probe.lacking
     context.withheld = probe.withheld.mapValues { $0.intersection(lastWord) }
     context.contradicting = probe.overasked.union(probe.unreached.intersection(lastWord))
       .union(probe.delayed.intersection(sawKeys(within: rule.window, at: now)))

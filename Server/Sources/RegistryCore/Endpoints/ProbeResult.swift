@@ -17,6 +17,8 @@ public struct ProbeResult: Sendable, Hashable {
   public var delayed: Set<String> = []
   /// Those that got no answer to a question for a kind of key, but had one within the hour, by the kind.
   public var withheld: [String: Set<String>] = [:]
+  /// Those that were shown a key, and were refused every question for a kind, by the kind: they see none of it.
+  public var lacking: [String: Set<String>] = [:]
   /// Those that answered, but were not shown a valid chain: the endpoint could not be reached from there, ended the
   /// handshake, or was too slow.
   public var unreached: Set<String> = []

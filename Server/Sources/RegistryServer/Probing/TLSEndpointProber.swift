@@ -155,6 +155,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     result.delayed = Set(
       surveyed.filter { $0.route != 0 && $0.wasHeldUp }.map { vantages[$0.route] })
     result.withheld = answered.note(surveyed, of: endpoint, by: vantages, at: begun)
+    result.lacking = lacking(surveyed)
     result.unreached = Set(
       surveyed.filter { $0.route != 0 && $0.wasUnreached }.map { vantages[$0.route] })
     return result
@@ -255,6 +256,24 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
       proved[endpoint.id] = now.isEmpty ? nil : now
       return (heeded, untold)
     }
+  }
+
+  /// The vantage points that were shown a key and were refused every question for a kind, by the kind.
+  private func lacking(_ findings: [ProbeFinding]) -> [String: Set<String>] {
+    let there = Set(findings.filter { $0.keyType == nil && !$0.leafPins.isEmpty }.map(\.route))
+    var (refused, others): ([String: Set<Int>], [String: Set<Int>]) = ([:], [:])
+    for finding in findings where there.subtracting([0]).contains(finding.route) {
+      guard let kind = finding.keyType?.word else { continue }
+      if case .failure(.handshake) = finding.outcome {
+        refused[kind, default: []].insert(finding.route)
+      } else {
+        others[kind, default: []].insert(finding.route)
+      }
+    }
+    return Dictionary(
+      uniqueKeysWithValues: refused.map { kind, routes in
+        (kind, Set(routes.subtracting(others[kind] ?? []).map { vantages[$0] }))
+      })
   }
 
   /// Keeps what a probe with an answer of the resolver showed.

@@ -108,6 +108,7 @@ enum AnnounceCommand {
   ) async -> ExitStatus? {
     // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
     guard let job = begun.current else { return .yes }
+    if !withCommand, job.isLed, !job.isAbandoned { await lookAgain(at: job, silent) }
     do throws(CommandFailure) {
       if job.isAbandoned {
         throw .couldNotFindOut("what began it was given up; hint: delete this one as well")
@@ -126,6 +127,18 @@ enum AnnounceCommand {
       Terminal.say("\(job.key) (\(job.path)): \(error.message)")
       return error.status
     }
+  }
+
+  /// Looks at the lists of one that another one carries out: that one's turn may come several calls later, and time in which
+  /// nobody looked is none to settle in. What is wrong with it, the other one tells.
+  private static func lookAgain(at job: AnnouncementJob, _ silent: SilentPlaces) async {
+    guard let lock = job.lock() else { return }
+    defer { withExtendedLifetime(lock) {} }
+    guard job.isCurrent, let invocation = try? job.invocation(),
+      var run = try? AnnouncementRun(job, invocation)
+    else { return }
+    run.silent = silent
+    await run.lookAgain()
   }
 
   private static func busy(_ job: AnnouncementJob) -> CommandFailure {

@@ -121,6 +121,14 @@ struct AnnouncementRun {
     }
   }
 
+  /// Notes whether a key that all lists had is still there, and does nothing else.
+  mutating func lookAgain() async {
+    guard progress.listing != nil else { return }
+    progress.enter(await look(), at: Int64(Date().timeIntervalSince1970))
+    // What could not be written counts as not looked at.
+    try? job.note(key.pin, progress.listing)
+  }
+
   private func finish(_ end: AnnouncementProgress.End) throws(CommandFailure) -> ExitStatus {
     switch end {
     case .done:

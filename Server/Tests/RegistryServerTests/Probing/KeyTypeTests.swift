@@ -103,10 +103,17 @@ import Testing
     try await second.stop()
   }
 
-  @Test("are one if there is one: what it lacks is no failure")
+  @Test("are one if there is one: what it lacks is no failure, and vantage points say so")
   func one() async throws {
-    for identity in [elliptic, rsa] {
+    let hole = try LocalRawServer(.silent)
+    for (identity, lacked) in [(elliptic, "rsa"), (rsa, "ecdsa")] {
       let nginx = try await nginx(identity)
+      let proxy = try InterceptingProxy.tunnelling { _, _ in .loopback(nginx.port) }
+      #expect(
+        try await prober(through: proxy).probe(endpoint(nginx.port)).lacking == [lacked: ["oslo"]])
+      let muffled = try muffled(nginx, hole)
+      let unheard = try await prober(through: muffled, timeout: 2000).probe(endpoint(nginx.port))
+      #expect(unheard.lacking.isEmpty)
       let probe = try await prober().probe(endpoint(nginx.port))
       #expect(try seen(probe) == [try pin(identity): ["direct "]])
       try await nginx.stop()

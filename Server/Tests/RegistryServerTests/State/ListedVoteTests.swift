@@ -25,9 +25,10 @@ extension VoteTests {
     #expect(listed(old, old, old, shownFor: 60) == [1, 2])
   }
 
-  @Test("have no word against a key of a kind of which they see none, where its places are silent")
+  @Test(
+    "have no word against a key of a kind that they are not told of, where its places are silent")
   func hiddenKind() {
-    func listed(_ answer: LedgerBench.Answer) -> Set<UInt8> {
+    func listed(_ answer: LedgerBench.Answer, refusing: Set<String> = []) -> Set<UInt8> {
       var bench = Self.settled()
       func probe(_ own: LedgerBench.Answer, _ others: LedgerBench.Answer, key: LedgerBench.Answer)
         -> ProbeResult
@@ -36,6 +37,7 @@ extension VoteTests {
         var asked = LedgerBench.probe(Self.view(own, others, others, others)).observations
         for index in asked.indices { asked[index].keyType = "rsa" }
         probe.observations += asked
+        probe.lacking = ["rsa": refusing]
         return probe
       }
       for (result, times, pause) in [
@@ -52,6 +54,9 @@ extension VoteTests {
     }
     #expect(listed(.silent) == [1, 2])
     #expect(listed(.key(3)) == [1, 3])
+    // The endpoint has none of that kind, and says so; one point is no quorum.
+    #expect(listed(.silent, refusing: Set(Self.points)) == [1])
+    #expect(listed(.silent, refusing: Set(Self.points.prefix(1))) == [1, 2])
   }
 
   @Test("that saw others are not taken back by one silent probe, also of a key that is listed")
