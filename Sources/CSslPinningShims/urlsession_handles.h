@@ -24,6 +24,8 @@ struct pp_handle {
   bool is_heard;
   enum pp_head head;
   bool uploads, is_empty_upload, is_post;
+  bool is_streamed; // a body of unknown length
+  struct curl_slist *headers;
   bool is_safe;    // the method (RFC 9110 section 9.2.1)
   bool is_apart;   // for good: a redirect's next hop is asked for over HTTP/1.1 as well, with the same handle
   bool hides;      // the last line was kept back
@@ -37,7 +39,8 @@ struct pp_handle {
   pp_swelling swelling;
   bool redirects;    // the answer leads elsewhere
   size_t redirected; // bytes of its body
-  bool is_cookie; // the last line sets some
+  bool is_cookie;   // the last line sets some
+  bool is_location; // the last line is that field, or goes on in it
   struct pp_handle *next;
 };
 
@@ -54,6 +57,13 @@ bool pp_handle_is_pinned(CURL *easy);
 
 // Whether it sends a body. A POST without one is an empty upload to Foundation.
 bool pp_handle_has_body(const struct pp_handle *handle);
+
+// Blanks the app's `Content-Length`, unless the body's length is known to nobody else: what is left of a longer body would be the
+// next request on the connection, and its answer that one's. libcurl says the length that it sends.
+void pp_handle_own_length(struct pp_handle *handle);
+
+// Whether a line that is to be sent is a field of this name.
+bool pp_is_named(const char *line, const char *name);
 
 // Whether libcurl may send it again where a kept connection turns out dead (RFC 9112 section 9.3.1): a safe method without a body.
 bool pp_handle_may_repeat(const struct pp_handle *handle);

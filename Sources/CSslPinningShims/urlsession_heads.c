@@ -5,6 +5,7 @@
 #include "answer_bounds.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 // The most bytes of an answer's trailers: libcurl keeps them, and has no limit of its own for them.
@@ -113,6 +114,30 @@ static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long
          (pp_handle_has_body(h) && wants_body(h, status) && names(line, length, "Location"));
 }
 
+// `Location: //host/path` with its scheme, as RFC 3986 section 5.2.2 resolves it. Foundation makes a URL of the host's decoded text
+// otherwise, and ends the process if that is none. NULL: out of memory.
+static char *with_scheme(const char *line, size_t length, size_t *longer) {
+  // Without the blank it would be no field to Foundation.
+  static const char scheme[] = " https:";
+  size_t name = strlen("Location:");
+  *longer = length + sizeof scheme - 1;
+  char *whole = malloc(*longer);
+  if (!whole) return NULL;
+  memcpy(whole, line, name);
+  memcpy(whole + name, scheme, sizeof scheme - 1);
+  size_t blanks = 0;
+  while (name + blanks < length && is_blank(line[name + blanks])) blanks++;
+  *longer -= blanks;
+  memcpy(whole + name + sizeof scheme - 1, line + name + blanks, length - name - blanks);
+  return whole;
+}
+
+static bool has_no_scheme(const char *line, size_t length) {
+  size_t at = strlen("Location:");
+  while (at < length && is_blank(line[at])) at++;
+  return length > at + 1 && line[at] == '/' && line[at + 1] == '/';
+}
+
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
   struct pp_handle *h = argument;
   size_t length = size * count;
@@ -133,8 +158,17 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   h->cookies += cookies_in(h, line, length);
   if (h->cookies > MOST_COOKIES || h->codings > 1 || is_no_length(line, length)) return 0;
   h->hides = !is_status && !is_end && is_hidden(h, line, length, status);
-  h->redirects |= !h->hides && status / 100 == 3 && names(line, length, "Location");
-  return h->hides ? length : h->header_function(line, size, count, h->listener);
+  if (h->hides) return length;
+  h->is_location = names(line, length, "Location") || (h->is_location && is_blank(line[0]));
+  // Whatever it goes on with in a further line.
+  if (h->is_location && is_blank(line[0])) return length;
+  if (!h->is_location || status / 100 != 3) return h->header_function(line, size, count, h->listener);
+  h->redirects = true;
+  if (!has_no_scheme(line, length)) return h->header_function(line, size, count, h->listener);
+  char *whole = with_scheme(line, length, &size);
+  bool is_taken = whole && h->header_function(whole, 1, size, h->listener) == size;
+  free(whole);
+  return is_taken ? length : 0;
 }
 
 static size_t receive_body(char *bytes, size_t size, size_t count, void *argument) {
@@ -158,7 +192,7 @@ static bool hear(struct pp_handle *h, curl_write_callback head, void *listener, 
 bool pp_heads_listen(struct pp_handle *h) {
   if (!h || !h->listener || !h->header_function || !h->writer || !h->write_function) return false;
   h->head = PP_HEAD_NONE;
-  h->hides = h->asks_again = h->is_cookie = h->in_head = false;
+  h->hides = h->asks_again = h->is_cookie = h->is_location = h->in_head = false;
   h->trailers = h->head_bytes = 0;
   h->head_lines = h->cookies = 0;
   h->odd_bytes = 0;

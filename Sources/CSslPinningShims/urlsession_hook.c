@@ -143,7 +143,8 @@ static bool arm(struct transfer *t, bool fresh) {
   SET(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
   failed |= pp_localhost_resolve(h, &t->addresses, t->host, t->port);
   SET(CURLOPT_FORBID_REUSE, 0L);
-  failed |= pp_handle_keep_apart(pp_handle_of(h));
+  failed |= pp_handle_keep_apart(pp_handle_of(h)) | pp_transfer_limit(t, fresh);
+  pp_handle_own_length(pp_handle_of(h));
 #undef SET
   return failed == 0;
 }
@@ -176,6 +177,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
     if (t->parked) s->parked_count--;
     t->id = next_id++;
     t->attempt = 0;
+    t->started = pp_now(), t->timeout = s->options.timeout;
     t->parked = t->ready = t->refreshed = t->begun = t->is_held = false;
   }
   pthread_mutex_unlock(&lock);
@@ -282,6 +284,7 @@ static bool park(struct session *s, struct transfer *t) {
     s->socket_callback(t->easy, s->wake_fd, CURL_POLL_IN, s->socket_data, NULL);
   }
   pp_transfer parked = pp_view(t);
+  pp_easy_info(t->easy, CURLINFO_EFFECTIVE_URL, (char **)&parked.url);
   s->options.parked(s->options.context, s->id, &parked);
   return true;
 }
@@ -357,13 +360,14 @@ static CURLcode HOOKED(curl_easy_getinfo)(CURL *easy, CURLINFO info, ...) {
   return result;
 }
 
-void pp_session_resume(uint64_t session, uint64_t transfer) {
+void pp_session_resume(uint64_t session, uint64_t transfer, double timeout) {
   pthread_mutex_lock(&lock);
   struct session *s = sessions;
   while (s && s->id != session) s = s->next;
   for (struct transfer *t = s ? s->transfers : NULL; t; t = t->next) {
     if (t->id != transfer || !t->parked || t->ready) continue;
     t->ready = true;
+    if (timeout > 0) t->timeout = timeout;
     eventfd_write(s->wake_fd, 1);
   }
   pthread_mutex_unlock(&lock);

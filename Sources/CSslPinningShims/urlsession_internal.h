@@ -51,6 +51,7 @@ struct transfer {
   enum verdict verdict;
   int attempt;
   bool parked, ready, refreshed;
+  double started, timeout;  // in seconds, of a clock that is never set; 0: no time-out
   bool begun;     // a byte may have left
   bool goes_once; // must not be sent twice (pp_handle_may_repeat)
   bool is_held;   // waits for the end of another such one, outside libcurl
@@ -99,6 +100,13 @@ pp_transfer pp_view(const struct transfer *t);
 void pp_transfer_hold(struct transfer *t, struct pp_judged *connection);
 
 void pp_transfer_free(struct transfer *t);
+
+// Has libcurl end a replay that is still without a verdict shortly before its time is over: Foundation, which would end it then, has
+// words of its own, and nobody would hear what it was refused for.
+CURLcode pp_transfer_limit(const struct transfer *t, bool is_replay);
+
+// Seconds of a clock that is never set.
+double pp_now(void);
 
 // Whether it went out and must not do so twice (RFC 9112 section 9.3.1): libcurl sends again what a kept connection died under,
 // and Foundation gives it an empty body then. Its verdict is LOST.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 // What a connection's SSL_CTX owns.
 struct connection {
@@ -33,7 +34,20 @@ static void make_index(void) {
 }
 
 pp_transfer pp_view(const struct transfer *t) {
-  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->attempt, t->refreshed};
+  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->attempt, t->refreshed, pp_now() - t->started, NULL};
+}
+
+double pp_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+CURLcode pp_transfer_limit(const struct transfer *t, bool is_replay) {
+  double left = t->timeout * 0.9 - (pp_now() - t->started);
+  bool is_limited = is_replay && t->refreshed && t->timeout > 0;
+  // 0 is libcurl's own limit.
+  return pp_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, !is_limited ? 0L : left > 0.001 ? (long)(left * 1000) : 1L);
 }
 
 void pp_note(struct transfer *t, pp_decision decision, const char *message) {

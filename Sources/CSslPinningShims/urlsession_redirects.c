@@ -76,22 +76,14 @@ CURLcode pp_redirects_set_url(void *easy, const char *url) {
   return result;
 }
 
-static bool is_named(const char *line, const char *name) {
-  size_t length = strlen(name);
-  // Not by the locale: in a Turkish one AUTHORIZATION is another word.
-  if (!curl_strnequal(line, name, length)) return false;
-  const char *rest = line + length + strspn(line + length, " \t");
-  return *rest == ':' || *rest == ';';
-}
-
 void pp_redirects_set_headers(void *easy, struct curl_slist *headers) {
   struct pp_handle *h = headers ? pp_handle_of(easy) : NULL;
   if (!h || !h->has_crossed) return;
   static const char *const names[] = {"Authorization", "Cookie", "Proxy-Authorization", "Host"};
   for (struct curl_slist *line = headers; line; line = line->next)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-      // libcurl passes over a line without a colon; the list is freed by its nodes, not by lengths.
-      if (line->data && is_named(line->data, names[i])) {
+      // As in pp_handle_own_length.
+      if (line->data && pp_is_named(line->data, names[i])) {
         line->data[0] = 0;
         break;
       }

@@ -120,6 +120,23 @@ struct StoringRaceTests {
     #expect(keeper.versionInForce == "1.5")
   }
 
+  @Test(
+    "what another process stored counts where a mirror has only what this one has, on a full disk")
+  func unwritable() async throws {
+    let stage = try StoringStage()
+    stage.publish(try stage.document(1, 2))
+    let keeper = try await stage.keeper()
+    _ = try stage.store.save(
+      stage.believed(stage.document(1, 5, ["a.example", "b.example"])), under: stage.trust,
+      at: StoringStage.now)
+    try stage.makeUnwritable()
+    // A node that is behind: news, but none that is taken.
+    stage.publish(try stage.document(1, 1))
+    _ = await keeper.refresh(bypassingCaches: true)
+    #expect(try await keeper.comesToList("b.example"))
+    #expect(keeper.versionInForce == "1.5")
+  }
+
   @Test("a store that cannot be read at the start is asked again while nothing can be fetched")
   func unreadAtStart() async throws {
     let stage = try StoringStage()

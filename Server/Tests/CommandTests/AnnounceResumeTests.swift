@@ -204,7 +204,7 @@ struct AnnounceResumeTests {
     let early = try await stage.announce("--as", "out1", "--then", command, patience: 1)
     #expect(early.exitCode == 3 && stage.jobs.count == 2, "\(early.stderr)")
     try directory.write("", to: "stop")
-    let led = try #require(stage.paths.first { $0.contains("in1") })
+    let led = try #require(stage.paths.first { try stage.job($0).contains("leader") })
     func seen() throws -> Int? {
       try stage.job(led).firstMatch(of: /"seen":([0-9]+)/).flatMap { Int($0.output.1) }
     }

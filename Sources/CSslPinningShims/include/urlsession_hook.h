@@ -38,6 +38,8 @@ typedef struct {
   int port;
   int attempt;          // how often it was replayed
   bool refreshed;       // whether it was parked for newer pins
+  double elapsed;       // seconds since it began
+  const char *url;      // NULL but for `parked`
 } pp_transfer;
 
 typedef struct {
@@ -64,6 +66,8 @@ typedef struct {
   char *(*cookies)(void *context, const char *url);
   // The anchors that chains are validated against; a reference is taken.
   X509_STORE *store;
+  // Seconds after which Foundation ends a task that heard nothing; 0: never.
+  double timeout;
   // False only where names do not count (pinned keys alone): libcurl's second name check is off.
   bool check_host;
 } pp_session_options;
@@ -86,8 +90,9 @@ void *pp_capture_end(void);
 // of memory. On 0, `context` is not released.
 uint64_t pp_session_adopt(void *multi, const pp_session_options *options);
 
-// Replays a parked transfer; does nothing where it is no longer parked. From any thread.
-void pp_session_resume(uint64_t session, uint64_t transfer);
+// Replays a parked transfer; does nothing where it is no longer parked. From any thread. `timeout`: that of its
+// request, in seconds; 0: it is the session's.
+void pp_session_resume(uint64_t session, uint64_t transfer, double timeout);
 
 // Live sessions, transfers and connections that the hook knows of: for tests of its book-keeping.
 void pp_hook_counts(int *sessions, int *transfers, int *connections);

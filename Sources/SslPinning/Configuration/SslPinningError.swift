@@ -84,7 +84,7 @@ extension SslPinningError {
   }
 
   init(_ fault: RegistryURL.Fault, url: String) {
-    let url = Self.withoutCredentials(url)
+    let url = Self.withoutQuery(Self.withoutCredentials(url))
     switch fault {
     case .clearText: self = .clearTextURL(url)
     case .unreadable, .scheme: self = .badURL(url)

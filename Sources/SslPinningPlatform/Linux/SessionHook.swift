@@ -12,7 +12,10 @@
   /// - Nothing here waits: these calls stand on the queue that all sessions of the process share.
   final class SessionHook: Sendable {
     let transport: PinnedTransport
-    private let longestWait: Double
+    /// Seconds. Foundation's timer counts whole ones.
+    let requestTimeout: Double
+    /// Made after the hook, and owns it.
+    private let session = Locked(WeakSession())
     private let cookieStorage: HTTPCookieStorage?
     /// What transfers were refused for that have no other verdict yet.
     private let pending = Locked<[UInt64: PendingRefusal]>([:])
@@ -25,10 +28,13 @@
     ) {
       self.transport = transport
       self.cookieStorage = cookieStorage
-      // Before the configuration's time-out, or the app hears of that instead of the refusal. A
-      // shorter one that stands on a request alone is not known here.
-      longestWait = min(transport.longestRefresh, max(0.1, requestTimeout * 0.8))
+      self.requestTimeout = requestTimeout.rounded(.down)
     }
+
+    private struct WeakSession { weak var value: URLSession? }
+
+    /// Whose tasks the transfers are.
+    func adopt(_ session: URLSession) { self.session.withLock { $0.value = session } }
 
     func admit(scheme: String, host: String) -> (pp_decision, text: String) {
       guard scheme == "https" else {
@@ -112,20 +118,41 @@
     private static let timers = DispatchQueue(label: "ssl-pinning.session.timers")
 
     /// Resumes the parked transfer once newer pins are in force, at the latest after
-    /// ``PinnedTransport/longestRefresh``.
-    func parked(session: UInt64, transfer: UInt64) {
-      guard let refusal = pending.withLock({ $0[transfer]?.evaluation }) else {
-        pp_session_resume(session, transfer)
+    /// ``PinnedTransport/longestRefresh``, and before its time is over: the app would hear of that instead of the refusal.
+    func parked(session: UInt64, _ transfer: pp_transfer) {
+      let (id, elapsed) = (transfer.id, transfer.elapsed)
+      guard let refusal = pending.withLock({ $0[id]?.evaluation }) else {
+        pp_session_resume(session, id, 0)
         return
       }
-      let judge = transport.judge
+      let (judge, own) = (transport.judge, Locked(0.0))
       promptTask {
         await judge.refresh(after: refusal)
-        pp_session_resume(session, transfer)
+        pp_session_resume(session, id, own.withLock { $0 })
       }
-      Self.timers.asyncAfter(deadline: .now() + longestWait) {
-        pp_session_resume(session, transfer)
+      @Sendable func resume(within timeout: Double) {
+        let left = timeout > 0 ? max(0.1, timeout * 0.8 - elapsed) : .infinity
+        Self.timers.asyncAfter(deadline: .now() + min(transport.longestRefresh, left)) {
+          pp_session_resume(session, id, timeout)
+        }
       }
+      resume(within: requestTimeout)
+      guard let url = transfer.url.flatMap({ URL(string: String(cString: $0)) }) else { return }
+      // A shorter one may stand on the request alone, which the task knows.
+      self.session.withLock(\.value)?.getAllTasks { tasks in
+        let times = tasks.compactMap(\.currentRequest).filter { Self.isSame($0.url, url) }
+          .map { $0.timeoutInterval.rounded(.down) }.filter { $0 > 0 }
+        guard let shortest = times.min(), shortest < self.requestTimeout else { return }
+        own.withLock { $0 = shortest }
+        resume(within: shortest)
+      }
+    }
+
+    /// Whether libcurl made the one URL of the other.
+    private static func isSame(_ one: URL?, _ other: URL) -> Bool {
+      guard let one else { return false }
+      return one.host?.lowercased() == other.host?.lowercased() && one.port == other.port
+        && one.query == other.query && (one.path == other.path || one.path.isEmpty)
     }
 
     /// A transfer has failed, or is gone.
@@ -175,7 +202,7 @@
       pp_session_options(
         context: Unmanaged.passRetained(hook).toOpaque(), release: releaseHook, admit: admit,
         judge: judge, release_proof: releaseProof, confirm: confirm, parked: parked, ended: ended,
-        cookies: cookies, store: store, check_host: checkHost)
+        cookies: cookies, store: store, timeout: hook.requestTimeout, check_host: checkHost)
     }
 
     private static let releaseHook: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
@@ -231,7 +258,7 @@
       @convention(c) (UnsafeMutableRawPointer?, UInt64, UnsafePointer<pp_transfer>?) -> Void = {
         context, session, transfer in
         guard let context, let transfer else { return }
-        hook(context).parked(session: session, transfer: transfer.pointee.id)
+        hook(context).parked(session: session, transfer.pointee)
       }
 
     private static let ended:

@@ -59,6 +59,13 @@ package enum RedirectRule {
       return .fail(.requestBodyStreamExhausted)
     }
     if !isSameOrigin(old, target) {
+      // Who redirects does not choose as whom the client signs in elsewhere.
+      if target.user != nil || target.password != nil,
+        var parts = URLComponents(url: target, resolvingAgainstBaseURL: true)
+      {
+        (parts.user, parts.password) = (nil, nil)
+        if let url = parts.url { next.url = url }
+      }
       for name in ["Authorization", "Cookie", "Proxy-Authorization", "Host"] {
         // A request may have one field in several spellings, and this takes one of them out.
         let count = (next.allHTTPHeaderFields ?? [:]).keys

@@ -39,6 +39,10 @@ struct RedirectRuleTests {
       ("/z", "https://a.test/z"), ("z", "https://a.test/x/z"), ("//b.test/z", "https://b.test/z"),
       ("?q", "https://a.test/x/y?q"), ("https://b.test", "https://b.test"),
       ("HTTPS://b.test/", "HTTPS://b.test/"),
+      // A name and password only where the request was, which sent its own there.
+      ("https://u:p@a.test/z", "https://u:p@a.test/z"),
+      ("https://u:p@b.test/%2f?q", "https://b.test/%2f?q"),
+      ("//u@b.test/z", "https://b.test/z"),
     ])
   func resolves(location: String, url: String) throws {
     #expect(try followed(decide(302, to: location)).url?.absoluteString == url)

@@ -42,6 +42,28 @@ struct HeadTests {
   }
 
   @Test(
+    "leads nowhere by a location without a scheme whose host is none: that would end the process")
+  func oddLocation() async {
+    await #expect(processExitsWith: .success) {
+      for location in [
+        "//[::1]/", "//a%2fb/x", "\t//a%20b/", "//%00/", "//a:b@[::1]/", "\r\n //a%2fb/",
+        "/\r\n /a%2fb/",
+      ] {
+        for status in [301, 302, 307] {
+          let text =
+            "HTTP/1.1 \(status) Found\r\nLocation: \(location)\r\nContent-Length: 2\r\n\r\nok"
+          let end = try await Self.end("GET", text)
+          // The location is refused, or none.
+          guard end == "ok" || end.isEmpty || end.hasPrefix("-") else {
+            print(location, status, end)
+            exit(3)
+          }
+        }
+      }
+    }
+  }
+
+  @Test(
     "may have 500 lines and 64 KiB: more would keep all sessions of the process",
     .timeLimit(.minutes(1)))
   func bounded() async throws {

@@ -53,8 +53,14 @@ struct PinnedSite {
   func refusal(
     of url: URL, over session: URLSession
   ) async -> PinEvaluation? {
+    await refusal(of: URLRequest(url: url), over: session)
+  }
+
+  func refusal(
+    of request: URLRequest, over session: URLSession
+  ) async -> PinEvaluation? {
     do {
-      _ = try await session.data(from: url)
+      _ = try await session.data(for: request)
       return nil
     } catch {
       return transport.refusal(for: error)

@@ -24,6 +24,25 @@ struct PinnedTaskTests {
     #expect(record.error == nil)
   }
 
+  @Test(
+    "sends the length that its body has, whatever the app says: the rest would be another request")
+  func wrongLength() async throws {
+    let site = try PinnedSite { .text("\($0.method) \($0.path) \($0.body.count)") }
+    let session = site.session()
+    for (method, body) in [("POST", "12345GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"), ("GET", "")]
+    {
+      var request = URLRequest(url: try site.url("/first"))
+      request.httpMethod = method
+      if !body.isEmpty { request.httpBody = Data(body.utf8) }
+      request.setValue("5", forHTTPHeaderField: "content-length")
+      for _ in 0..<3 {
+        let (answer, _) = try await session.data(for: request)
+        #expect(String(decoding: answer, as: UTF8.self) == "\(method) /first \(body.utf8.count)")
+      }
+    }
+    #expect(!site.server.requests.contains { $0.path == "/smuggled" })
+  }
+
   @Test("uploads a stream")
   func stream() async throws {
     let site = try PinnedSite { .text("\($0.body.count)") }

@@ -24,6 +24,15 @@ struct RedirectTests {
     #expect(site.judge.recorded.map(\.host) == ["localhost", "b.localhost"])
   }
 
+  @Test("are followed to a location without a scheme", arguments: ["//", " \t//"])
+  func withoutScheme(prefix: String) async throws {
+    let other = try PinnedSite { .text("other \($0.path)") }
+    let site = try site(to: "\(prefix)b.localhost:\(other.server.port)/a/b?c=d")
+    try other.server.replaceIdentity(site.identity)
+    let body = try await site.session().data(from: site.url()).0
+    #expect(String(decoding: body, as: UTF8.self).hasPrefix("other /a/b"))
+  }
+
   @Test("are refused to a host whose key is another one, and the verdict names that host")
   func mismatch() async throws {
     let target = try PinnedSite()
