@@ -125,26 +125,33 @@
         pp_session_resume(session, id, 0)
         return
       }
-      let (judge, own) = (transport.judge, Locked(0.0))
-      promptTask {
-        await judge.refresh(after: refusal)
-        pp_session_resume(session, id, own.withLock { $0 })
-      }
+      let judge = transport.judge
+      // The request's own time-out, once its task told; 0 if that is the session's.
+      let state = Locked((own: Double?.none, isRefreshed: false))
+      @Sendable func resume() { pp_session_resume(session, id, state.withLock { $0.own ?? 0 }) }
       @Sendable func resume(within timeout: Double) {
         let left = timeout > 0 ? max(0.1, timeout * 0.8 - elapsed) : .infinity
-        Self.timers.asyncAfter(deadline: .now() + min(transport.longestRefresh, left)) {
-          pp_session_resume(session, id, timeout)
-        }
+        Self.timers.asyncAfter(
+          deadline: .now() + min(transport.longestRefresh, left), execute: resume)
+      }
+      promptTask {
+        await judge.refresh(after: refusal)
+        state.withLock { $0.isRefreshed = true }
+        if state.withLock({ $0.own != nil }) { resume() }
+        // The app may block the queue that tasks are told on.
+        Self.timers.asyncAfter(deadline: .now() + 0.2, execute: resume)
       }
       resume(within: requestTimeout)
-      guard let url = transfer.url.flatMap({ URL(string: String(cString: $0)) }) else { return }
-      // A shorter one may stand on the request alone, which the task knows.
-      self.session.withLock(\.value)?.getAllTasks { tasks in
+      guard let url = transfer.url.flatMap({ URL(string: String(cString: $0)) }),
+        let tasks = self.session.withLock(\.value)
+      else { return state.withLock { $0.own = 0 } }
+      tasks.getAllTasks { tasks in
         let times = tasks.compactMap(\.currentRequest).filter { Self.isSame($0.url, url) }
           .map { $0.timeoutInterval.rounded(.down) }.filter { $0 > 0 }
-        guard let shortest = times.min(), shortest < self.requestTimeout else { return }
-        own.withLock { $0 = shortest }
-        resume(within: shortest)
+        let own = times.min().flatMap { $0 < self.requestTimeout ? $0 : nil } ?? 0
+        state.withLock { $0.own = own }
+        if own > 0 { resume(within: own) }
+        if state.withLock(\.isRefreshed) { resume() }
       }
     }
 

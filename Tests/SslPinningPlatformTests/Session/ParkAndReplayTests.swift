@@ -116,23 +116,30 @@ struct ParkAndReplayTests {
     site.judge.onRefresh { _ in _ = await eventually { isOver.withLock { $0 } } }
     // Set as a property: of an initializer's time-out Foundation takes no notice.
     var request = URLRequest(url: try site.url())
-    request.timeoutInterval = 5
+    request.timeoutInterval = 10
     #expect(await site.refusal(of: request, over: site.session())?.rule == "leaf-pin")
   }
 
-  @Test("ends as a refusal if the other connection hangs", arguments: [true, false])
-  func hangs(isOwnTime: Bool) async throws {
-    let site = try PinnedSite()
+  @Test(
+    "ends as a refusal if the other connection hangs, whether the registry does",
+    arguments: [(true, true), (true, false), (false, true), (false, false)])
+  func hangs(isOwnTime: Bool, hasNoAnswer: Bool) async throws {
+    let isOver = Locked(false)
+    defer { isOver.withLock { $0 = true } }
+    let site = try PinnedSite(longestRefresh: hasNoAnswer ? 1 : 60)
     let silent = try LocalRawServer(.silent)
     let relay = try SwitchableRelay(to: .loopback(site.server.port))
     try site.server.replaceIdentity(site.rogueIdentity())
-    site.judge.onRefresh { _ in relay.redirect(to: .loopback(silent.port)) }
+    site.judge.onRefresh { _ in
+      relay.redirect(to: .loopback(silent.port))
+      if hasNoAnswer { _ = await eventually { isOver.withLock { $0 } } }
+    }
     var request = URLRequest(url: try site.url(port: relay.port))
     let configuration = URLSessionConfiguration.ephemeral
     if isOwnTime {
-      request.timeoutInterval = 5
+      request.timeoutInterval = 15
     } else {
-      configuration.timeoutIntervalForRequest = 5
+      configuration.timeoutIntervalForRequest = 15
     }
     let refusal = await site.refusal(of: request, over: site.session(configuration))
     #expect(refusal?.rule == "leaf-pin")

@@ -115,6 +115,11 @@ public struct EndpointKeys: Sendable, Hashable {
     var events = dropLapsedCandidates(now, rule)
     var shown: Set<SPKIPin> = []
     var outvoted: Set<SPKIPin> = []
+    let coverage = ProbeCoverage(probe, context)
+    // Before: whoever shows it now has not answered without it.
+    for index in keys.indices where !probe.leftOut.isEmpty {
+      keys[index].answered.formUnion(keys[index].seenAt.keys.filter(coverage.hasAnsweredHere))
+    }
     let isNew = keys.isEmpty && authorities.isEmpty
     var first: Set<Place> = []
     for sighting in sightings {
@@ -142,11 +147,7 @@ public struct EndpointKeys: Sendable, Hashable {
         candidates[sighting.pin] = nil
       }
     }
-    let coverage = ProbeCoverage(probe, context)
     let seen = Set(sightings.map(\.pin)).subtracting(outvoted)
-    for index in keys.indices where !probe.leftOut.isEmpty {
-      keys[index].answered.formUnion(coverage.answeredHere.filter(keys[index].seenAt.keys.contains))
-    }
     for key in keys where !seen.contains(key.pin) && isOutvoted(key, in: sightings, context) {
       outvoted.insert(key.pin)
     }

@@ -267,8 +267,10 @@ struct ProbeCoverage {
     }
   }
 
-  /// The places where this server itself got an answer.
-  var answeredHere: Set<Place> { answered.filter { $0.vantage == ProbeObservation.direct } }
+  /// Whether this server itself got an answer from it, or was refused its kind of key.
+  func hasAnsweredHere(_ place: Place) -> Bool {
+    place.vantage == ProbeObservation.direct && (answered.contains(place) || isGone(place))
+  }
 
   /// Whether an address no longer belongs to the name, or no longer has that kind of key: its vantage point answers,
   /// and got others.

@@ -106,9 +106,9 @@ enum AnnounceCommand {
   private static func goOn(
     with begun: AnnouncementJob, withCommand: Bool, _ silent: SilentPlaces
   ) async -> ExitStatus? {
+    if !withCommand { await lookAgain(at: begun, silent) }
     // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
     guard let job = begun.current else { return .yes }
-    if !withCommand, job.isLed, !job.isAbandoned { await lookAgain(at: job, silent) }
     do throws(CommandFailure) {
       if job.isAbandoned {
         throw .couldNotFindOut("what began it was given up; hint: delete this one as well")
@@ -131,8 +131,10 @@ enum AnnounceCommand {
 
   /// Looks at the lists of one that another one carries out: that one's turn may come several calls later, and time in which
   /// nobody looked is none to settle in. What is wrong with it, the other one tells.
-  private static func lookAgain(at job: AnnouncementJob, _ silent: SilentPlaces) async {
-    guard let lock = job.lock() else { return }
+  private static func lookAgain(at begun: AnnouncementJob, _ silent: SilentPlaces) async {
+    guard let job = begun.current, job.isLed, !job.isAbandoned, let lock = job.lock() else {
+      return
+    }
     defer { withExtendedLifetime(lock) {} }
     guard job.isCurrent, let invocation = try? job.invocation(),
       var run = try? AnnouncementRun(job, invocation)

@@ -255,13 +255,13 @@ struct AnnouncementJob {
   ) throws(CommandFailure) {
     guard listing != self.listing(of: pin) else { return }
     listed = listing.map { (pin.base64, $0) }
-    try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
+    try keep()
   }
 
   /// Remembers how its command failed, or that it did not.
   mutating func note(failed: (at: Int64, isSlow: Bool)?) throws(CommandFailure) {
     self.failed = failed
-    try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
+    try keep()
   }
 
   /// Whether this key waits for a second person, as far as it is known. Each request for it may be another text, and
@@ -274,7 +274,18 @@ struct AnnouncementJob {
   /// Remembers that this key was proposed.
   mutating func note(_ pin: SPKIPin, proposedAt now: Int64) throws(CommandFailure) {
     proposed = (pin.base64, now)
-    try FileLock.holding(folder) { () throws(CommandFailure) in if isCurrent { try write() } }
+    try keep()
+  }
+
+  /// Writes it down, unless it is over. What led it may have ended meanwhile, and left it to itself.
+  private mutating func keep() throws(CommandFailure) {
+    var kept = self
+    try FileLock.holding(folder) { () throws(CommandFailure) in
+      guard let now = current else { return }
+      kept.leader = now.leader
+      try kept.write()
+    }
+    self = kept
   }
 
   private func write() throws(CommandFailure) {

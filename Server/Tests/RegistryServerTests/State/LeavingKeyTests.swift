@@ -254,6 +254,29 @@ import Testing
     for points in [[], ["paris"]] { manyAddresses(points) }
   }
 
+  @Test("stays where the address that shows it is left out from then on", arguments: [2, 600])
+  func leftOutSince(pause: Int64) {
+    var bench = LedgerBench(points: [])
+    func see(_ rounds: Int, without out: String, every pause: Int64) {
+      for _ in 0..<rounds {
+        var probe = LedgerBench.probe(
+          ["a0", "a1", "a2"].filter { $0 != out }.map {
+            (LedgerBench.here, $0, .key($0 == "a2" ? 2 : 1))
+          })
+        probe.leftOut = [out]
+        bench.now += pause
+        bench.events += bench.endpointKeys.enter(
+          probe, at: bench.now, rule: LedgerBench.rule, context: bench.context)
+      }
+    }
+    see(5, without: "a0", every: 2)
+    #expect(bench.keys == [1, 2])
+    see(10, without: "a0", every: pause)
+    see(100, without: "a2", every: 20)
+    see(24 * 8, without: "a2", every: 3600)
+    #expect(bench.keys == [1, 2])
+  }
+
   private func manyAddresses(_ points: [String]) {
     var bench = LedgerBench(points: points)
     let addresses = (0..<5).map { "a\($0)" }

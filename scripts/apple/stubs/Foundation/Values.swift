@@ -145,6 +145,8 @@ public struct URL: Hashable, Sendable {
 public struct URLComponents: Hashable, Sendable {
   public init?(url: URL, resolvingAgainstBaseURL resolve: Bool) {}
   public var fragment: String?
+  public var password: String?
+  public var user: String?
   public var url: URL? { fatalError() }
 }
 
