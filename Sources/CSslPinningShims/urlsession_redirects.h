@@ -4,8 +4,8 @@
 // hops of a task, so what was armed once and is given another URL is on its next hop. Where that one's
 // scheme, host or port differ from the last one's, `Authorization`, `Cookie`, `Proxy-Authorization` and
 // `Host` are blanked in the list that Foundation hands to libcurl, then and on every later hop, since
-// Foundation's own request still has them. So are user and password of the URL: Foundation takes them over from the
-// last one where `Location` names no scheme (`//host/path`), and libcurl makes `Authorization` of them.
+// Foundation's own request still has them. So are user and password of the URL: libcurl makes
+// `Authorization` of them, and who redirects does not choose as whom the app signs in elsewhere.
 #ifndef PP_URLSESSION_REDIRECTS_H
 #define PP_URLSESSION_REDIRECTS_H
 #include "urlsession_handles.h"

@@ -118,6 +118,7 @@ struct ParkAndReplayTests {
     var request = URLRequest(url: try site.url())
     request.timeoutInterval = 10
     #expect(await site.refusal(of: request, over: site.session())?.rule == "leaf-pin")
+    #expect(site.judge.recorded.last?.rule == "leaf-pin")
   }
 
   @Test(

@@ -116,7 +116,7 @@ public struct EndpointKeys: Sendable, Hashable {
     var shown: Set<SPKIPin> = []
     var outvoted: Set<SPKIPin> = []
     let coverage = ProbeCoverage(probe, context)
-    // Before: whoever shows it now has not answered without it.
+    // Entered before the sightings: a place that shows the key now is taken out again by its sighting.
     for index in keys.indices where !probe.leftOut.isEmpty {
       keys[index].answered.formUnion(keys[index].seenAt.keys.filter(coverage.hasAnsweredHere))
     }
