@@ -114,28 +114,23 @@ static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long
          (pp_handle_has_body(h) && wants_body(h, status) && names(line, length, "Location"));
 }
 
-// `Location: //host/path` with its scheme, as RFC 3986 section 5.2.2 resolves it. Foundation makes a URL of the host's decoded text
-// otherwise, and ends the process if that is none. NULL: out of memory.
-static char *with_scheme(const char *line, size_t length, size_t *longer) {
-  // Without the blank it would be no field to Foundation.
-  static const char scheme[] = " https:";
-  size_t name = strlen("Location:");
-  *longer = length + sizeof scheme - 1;
-  char *whole = malloc(*longer);
-  if (!whole) return NULL;
-  memcpy(whole, line, name);
-  memcpy(whole + name, scheme, sizeof scheme - 1);
-  size_t blanks = 0;
-  while (name + blanks < length && is_blank(line[name + blanks])) blanks++;
-  *longer -= blanks;
-  memcpy(whole + name + sizeof scheme - 1, line + name + blanks, length - name - blanks);
-  return whole;
-}
-
-static bool has_no_scheme(const char *line, size_t length) {
+// Where the value of `Location: //host/path` begins; 0: the line is another one.
+static size_t scheme_less(const char *line, size_t length) {
   size_t at = strlen("Location:");
   while (at < length && is_blank(line[at])) at++;
-  return length > at + 1 && line[at] == '/' && line[at + 1] == '/';
+  return length > at + 1 && line[at] == '/' && line[at + 1] == '/' ? at : 0;
+}
+
+// That line with its scheme, as RFC 3986 section 5.2.2 resolves it. Foundation makes a URL of the host's decoded text otherwise, and
+// ends the process if that is none. NULL: out of memory.
+static char *with_scheme(const char *line, size_t length, size_t at, size_t *longer) {
+  static const char before[] = "Location: https:";
+  *longer = sizeof before - 1 + length - at;
+  char *whole = malloc(*longer);
+  if (!whole) return NULL;
+  memcpy(whole, before, sizeof before - 1);
+  memcpy(whole + sizeof before - 1, line + at, length - at);
+  return whole;
 }
 
 static size_t receive_header(char *line, size_t size, size_t count, void *argument) {
@@ -164,8 +159,9 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   if (h->is_location && is_blank(line[0])) return length;
   if (!h->is_location || status / 100 != 3) return h->header_function(line, size, count, h->listener);
   h->redirects = true;
-  if (!has_no_scheme(line, length)) return h->header_function(line, size, count, h->listener);
-  char *whole = with_scheme(line, length, &size);
+  size_t at = scheme_less(line, length);
+  if (!at) return h->header_function(line, size, count, h->listener);
+  char *whole = with_scheme(line, length, at, &size);
   bool is_taken = whole && h->header_function(whole, 1, size, h->listener) == size;
   free(whole);
   return is_taken ? length : 0;

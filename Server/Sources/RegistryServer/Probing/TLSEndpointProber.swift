@@ -261,19 +261,17 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   /// The vantage points that were shown a key and were refused every question for a kind, by the kind.
   private func lacking(_ findings: [ProbeFinding]) -> [String: Set<String>] {
     let there = Set(findings.filter { $0.keyType == nil && !$0.leafPins.isEmpty }.map(\.route))
-    var (refused, others): ([String: Set<Int>], [String: Set<Int>]) = ([:], [:])
-    for finding in findings where there.subtracting([0]).contains(finding.route) {
+    var (refused, others): ([String: Set<String>], [String: Set<String>]) = ([:], [:])
+    for finding in findings where finding.route != 0 && there.contains(finding.route) {
       guard let kind = finding.keyType?.word else { continue }
       if case .failure(.handshake) = finding.outcome {
-        refused[kind, default: []].insert(finding.route)
+        refused[kind, default: []].insert(vantages[finding.route])
       } else {
-        others[kind, default: []].insert(finding.route)
+        others[kind, default: []].insert(vantages[finding.route])
       }
     }
-    return Dictionary(
-      uniqueKeysWithValues: refused.map { kind, routes in
-        (kind, Set(routes.subtracting(others[kind] ?? []).map { vantages[$0] }))
-      })
+    for (kind, points) in others { refused[kind]?.subtract(points) }
+    return refused
   }
 
   /// Keeps what a probe with an answer of the resolver showed.
