@@ -97,6 +97,9 @@ package final class HTTPServer: Sendable {
   /// How many connections are open; 0 once it has stopped.
   var openConnections: Int { Self.openConnections(running) }
 
+  /// Whether each answer is its connection's last, because so many have begun.
+  var isCrowded: Bool { site.deadlines.isCrowded }
+
   private static func openConnections(_ running: Locked<Running?>) -> Int {
     running.withLock { ($0?.daemons ?? []).reduce(0) { $0 + $1.openConnections } }
   }
