@@ -1,7 +1,10 @@
 import FaultLab
 import Foundation
+import SslPinningRules
 import TestSupport
 import Testing
+
+@testable import ssl_pinning
 
 @Suite("announce and what its commands take", .timeLimit(.minutes(3)))
 struct AnnounceResumeTests {
@@ -215,6 +218,36 @@ struct AnnounceResumeTests {
     #expect(try #require(try seen()) >= first)
     #expect(stage.jobs.count == 2)
     try await stage.stopServer()
+  }
+
+  @Test("what leads one may end while that one is looked at, and it is on its own from then on")
+  func leaderEnds() async throws {
+    try await withTemporaryDirectory { directory in
+      let folder = directory.path("jobs")
+      func job(_ name: String) throws -> AnnouncementJob {
+        try AnnouncementJob(
+          ["key.pem"], at: ("pins.json", "www.example.com"), named: name, in: folder, ["tool"])
+      }
+      let (leader, led) = (try job("a"), try job("b"))
+      let pin = SPKIPin(computed: [UInt8](repeating: 1, count: 32))
+      try leader.begin()
+      try led.begin()
+      // As if the command of the first had begun the second.
+      let text = try String(contentsOfFile: led.path, encoding: .utf8)
+      try text.replacing("{", with: "{\"leader\":\"\(leader.reference)\",", maxReplacements: 1)
+        .write(toFile: led.path, atomically: false, encoding: .utf8)
+      var lookedAt = try #require(led.current)
+      #expect(lookedAt.isLed && !lookedAt.isAbandoned)
+      try leader.end()
+      try lookedAt.note(pin, .init(since: 1, seen: 2))
+      let kept = try #require(led.current)
+      #expect(!kept.isLed && !lookedAt.isLed)
+      #expect(kept.listing(of: pin)?.seen == 2)
+      // And one that is over is not written again.
+      try kept.end()
+      try lookedAt.note(pin, .init(since: 1, seen: 3))
+      #expect(led.current == nil)
+    }
   }
 
   @Test("a daemon that a command starts last has time to become a session of its own")

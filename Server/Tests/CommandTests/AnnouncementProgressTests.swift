@@ -225,11 +225,11 @@ struct AnnouncementProgressTests {
     "who did not answer in time is not waited for again in the same call, and others on its server a moment"
   )
   func silentPlaces() async {
-    var (time, isHurried) = (0.0, false)
+    var (time, given) = (0.0, 0.0)
     var silent = SilentPlaces { time }
     func ask(_ place: String, taking seconds: Double, fails: Bool) async -> Bool? {
       await silent.ask(place) {
-        isHurried = $0
+        given = $0
         time += seconds
         return (fails, fails)
       }
@@ -239,20 +239,30 @@ struct AnnouncementProgressTests {
       #expect(await ask("https://a.test/x", taking: seconds, fails: fails) == fails)
     }
     #expect(await ask("https://a.test/x", taking: 0, fails: false) == nil)
-    #expect(await ask("https://a.test:8443/y", taking: 0, fails: false) == false && !isHurried)
-    #expect(await ask("https://a.test/y", taking: 0, fails: false) == false && isHurried)
-    #expect(await ask("https://a.test/y", taking: 3, fails: true) == true)
-    #expect(await ask("https://a.test/y", taking: 0, fails: false) == nil)
-    // A minute in all.
+    #expect(await ask("https://a.test:8443/y", taking: 0, fails: false) == false && given == 20)
+    #expect(await ask("https://a.test/y", taking: 0, fails: false) == false && given == 10)
+    #expect(await ask("https://a.test/z", taking: 3, fails: true) == true)
+    #expect(await ask("https://a.test/z", taking: 0, fails: false) == nil)
+    // A minute in all, and then a moment for each until another one is over.
     for place in ["u", "v"] {
-      #expect(await ask("https://a.test/\(place)", taking: 20, fails: true) == true && isHurried)
+      #expect(await ask("https://a.test/\(place)", taking: 20, fails: true) == true && given == 10)
     }
+    #expect(await ask("https://a.test/w", taking: 0, fails: false) == false && given == 3)
+    for number in 0..<19 {
+      #expect(await ask("https://a.test/\(number)", taking: 3, fails: true) == true && given == 3)
+    }
+    #expect(await ask("https://a.test/late", taking: 0, fails: false) == nil)
+    // But who answered is asked as often as one likes, until that fails.
+    for place in ["w", "y", "w"] {
+      #expect(await ask("https://a.test/\(place)", taking: 0, fails: false) == false && given == 3)
+    }
+    #expect(await ask("https://a.test/w", taking: 3, fails: true) == true)
     #expect(await ask("https://a.test/w", taking: 0, fails: false) == nil)
     #expect(await ask("https://a.test:8443/w", taking: 0, fails: false) == false)
     // A call that is about one alone goes on asking.
     silent = SilentPlaces(remembers: false) { time }
     for _ in 0..<2 {
-      #expect(await ask("https://a.test/x", taking: 20, fails: true) == true && !isHurried)
+      #expect(await ask("https://a.test/x", taking: 20, fails: true) == true && given == 20)
     }
   }
 }

@@ -100,19 +100,24 @@ extension EndpointKeys {
   /// or those behind a balancer, show themselves to a point in their turn, or by chance.
   ///
   /// - Parameter sighting: what the probe showed of it, if anything: whoever stood between may hide it, and have this server's
-  ///   own probes hang. Then those have a word that got keys of its kind, or were refused it.
+  ///   own probes hang. Then those have a word that got keys of its kind. Those that were refused its kind have one, and those
+  ///   that had an answer to a question for it and have none now: they stand by what they saw.
   func isOutvoted(
     _ key: KnownKey, _ sighting: ObservedKey? = nil, in probe: [ObservedKey],
     _ context: DecisionContext
   ) -> Bool {
     guard key.isShortLived else { return false }
     let witnesses = key.vantages.union(sighting?.vantages ?? []).intersection(context.vantages)
-    let kinds = Set(key.seenAt.keys.map(\.keyType))
+    let places = sighting.map { Set($0.places) } ?? []
+    let kinds = Set(key.seenAt.keys.map(\.keyType)).union(places.map(\.keyType))
+    let standing = kinds.flatMap { kind in
+      (context.lacking[kind] ?? []).union(context.withheld[kind] ?? [])
+    }
     let answering =
-      sighting == nil
+      (sighting == nil
       ? Self.answering(probe, context) { kinds.contains($0.keyType) }
-        .union(kinds.flatMap { context.lacking[$0] ?? [] }).intersection(context.vantages)
-      : Self.answering(probe, context).subtracting(context.silent(about: sighting?.places ?? []))
+      : Self.answering(probe, context).subtracting(context.silent(about: places)))
+      .union(standing).intersection(context.vantages)
     return context.isOutvoted(by: answering.subtracting(witnesses), against: witnesses)
   }
 

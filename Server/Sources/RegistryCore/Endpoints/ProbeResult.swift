@@ -9,6 +9,8 @@ public struct ProbeResult: Sendable, Hashable {
   /// Places that were asked for a kind of key, and neither proved one nor refused the kind. Those that an observation
   /// tells of are not among them. A key of that kind that was seen there before is not gone by such silence.
   public var untold: Set<Place> = []
+  /// The kinds of key that every place was asked for, by their words; `nil` if all kinds count as asked for.
+  public var kinds: Set<String>?
   /// Addresses that the name has and that this server did not dial: they are not gone.
   public var leftOut: Set<String> = []
   /// The vantage points that had too many questions to answer all of these.
@@ -237,6 +239,7 @@ public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
 struct ProbeCoverage {
   private let asked: Set<Place>
   private let untold: Set<Place>
+  private let kinds: Set<String>?
   private let leftOut: Set<String>
   private let answered: Set<Place>
   private let answering: Set<String>
@@ -246,7 +249,7 @@ struct ProbeCoverage {
   init(_ probe: ProbeResult, _ context: DecisionContext) {
     let silenced = Set(probe.observations.filter(\.isRemembered).map(\.vantage))
     asked = Set(probe.observations.map(\.place))
-    (untold, leftOut) = (probe.untold, probe.leftOut)
+    (untold, kinds, leftOut) = (probe.untold, probe.kinds, probe.leftOut)
     answered = Set(
       probe.observations.filter { $0.isAccepted && !silenced.contains($0.vantage) }.map(\.place))
     answering = Set(answered.map(\.vantage))
@@ -273,9 +276,10 @@ struct ProbeCoverage {
   }
 
   /// Whether an address no longer belongs to the name, or no longer has that kind of key: its vantage point answers,
-  /// and got others.
+  /// and got others. Who is not asked for a kind may have it.
   func isGone(_ place: Place) -> Bool {
-    answering.contains(place.vantage) && !asked.contains(place) && !untold.contains(place)
+    (place.keyType.isEmpty || kinds?.contains(place.keyType) ?? true)
+      && answering.contains(place.vantage) && !asked.contains(place) && !untold.contains(place)
       && !(place.vantage == ProbeObservation.direct && leftOut.contains(place.ofAnyType.address))
       && (!asked.contains(place.ofAnyType) || answered.contains(place.ofAnyType))
   }

@@ -148,6 +148,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         return observation
       })
     result.untold = untold
+    result.kinds = Set(keyTypes.map(\.word))
     let leftOut = findings.first { $0.route == 0 }?.leftOut ?? []
     result.leftOut = Set(leftOut.map(\.description))
     result.overasked = Set(refusing.map { vantages[$0] })

@@ -42,13 +42,19 @@ struct AnnouncementOrder {
 
 /// Who did not answer in time. In one call of `--resume` nobody waits for a place again, and for another one on its server
 /// but a moment: the others would lose the time to settle. A call that is about one announcement alone asks again and again.
+///
+/// One server's places need not share their fate: a proxy in front of several registries hangs on the paths of one. So a
+/// place that was not asked yet has a moment after the others took their minute, too, and one that answered is always asked.
 final class SilentPlaces {
-  private var places: Set<String> = []
+  private var (silent, answered): (Set<String>, Set<String>) = ([], [])
   /// For how many seconds servers were waited for in vain.
   private var waited: [String: Double] = [:]
   private let remembers: Bool
-  /// In seconds: who fails before costs little, and how much one server may cost.
-  private static let (long, most) = (10.0, 60.0)
+  /// In seconds: how long a place has at first. Who fails before `long` costs little.
+  static let usual = 20.0
+  private static let (long, hurried, moment) = (10.0, 10.0, 3.0)
+  /// In seconds: what one server may cost until a moment is left to each place, and until those are asked alone that answered.
+  private static let (much, most) = (60.0, 120.0)
   /// Seconds of a clock that is never set.
   private let now: () -> Double
 
@@ -59,19 +65,23 @@ final class SilentPlaces {
 
   /// Asks a place, unless it did not answer before.
   ///
-  /// - Parameter body: what came of it, and whether that is no answer; it is told if it has only a moment.
+  /// - Parameter body: what came of it within so many seconds, and whether that is no answer.
   /// - Returns: `nil` if it is not asked.
   func ask<Answer>(
-    _ place: String, _ body: (_ isHurried: Bool) async -> (answer: Answer, isSilent: Bool)
+    _ place: String, _ body: (_ seconds: Double) async -> (answer: Answer, isSilent: Bool)
   ) async -> Answer? {
     let url = URL(string: place)
     let server = "\(url?.host ?? place):\(url?.port ?? 0)"
-    guard !places.contains(place), waited[server] ?? 0 < Self.most else { return nil }
-    let isHurried = waited[server] != nil
+    let vain = waited[server]
+    guard !silent.contains(place), vain ?? 0 < Self.most || answered.contains(place) else {
+      return nil
+    }
+    let seconds = vain.map { $0 < Self.much ? Self.hurried : Self.moment } ?? Self.usual
     let start = now()
-    let (answer, isSilent) = await body(isHurried)
-    if remembers, isSilent, isHurried || now() - start > Self.long {
-      places.insert(place)
+    let (answer, isSilent) = await body(seconds)
+    if !isSilent { answered.insert(place) }
+    if remembers, isSilent, vain != nil || now() - start > Self.long {
+      silent.insert(place)
       waited[server, default: 0] += now() - start
     }
     return answer

@@ -180,13 +180,14 @@ extension AnnouncementRun {
     var seen: Set<String> = []
     while let (place, shipped) = waiting.popLast() {
       guard seen.insert(place).inserted else { continue }
-      let answer = await silent.ask(place) { isHurried in
-        let (start, patience) = (ContinuousClock.now, isHurried ? 10.0 : 20.0)
-        let answer = await look(at: place, shipped, within: patience)
+      let answer = await silent.ask(place) { seconds in
+        let start = ContinuousClock.now
+        let answer = await look(at: place, shipped, within: seconds)
         guard case .unseen(let reason) = answer.finding else { return (answer, false) }
-        let isLate = ContinuousClock.now - start > .seconds(patience - 1)
-        guard isHurried, isLate else { return (answer, true) }
-        let neighbour = "\(reason) (it had 10 s, since another list of its server did not answer)"
+        let isLate = ContinuousClock.now - start > .seconds(seconds - 1)
+        guard seconds < SilentPlaces.usual, isLate else { return (answer, true) }
+        let neighbour =
+          "\(reason) (it had \(Int(seconds)) s, since others of its server did not answer)"
         return ((.unseen(neighbour), answer.mirrors), true)
       }
       let name = Secrets.hidden(in: place)

@@ -277,6 +277,32 @@ import Testing
     #expect(bench.keys == [1, 2])
   }
 
+  @Test("of a kind that is not asked for any more stays, and that nobody looks is told")
+  func unaskedKind() {
+    for (kinds, left) in [([], [1, 2]), (["rsa"], [1, 2]), (["ecdsa"], [1]), (nil, [1])] {
+      var bench = LedgerBench(points: [])
+      func see(_ rounds: Int, _ second: [(String, String, LedgerBench.Answer)], _ kinds: [String]?)
+      {
+        for _ in 0..<rounds {
+          var probe = LedgerBench.probe([(LedgerBench.here, "a", .key(1))] + second)
+          for index in probe.observations.indices.dropFirst() {
+            probe.observations[index].keyType = "ecdsa"
+          }
+          probe.kinds = kinds.map(Set.init)
+          bench.now += 3600
+          bench.events += bench.endpointKeys.enter(
+            probe, at: bench.now, rule: LedgerBench.rule, context: bench.context)
+        }
+      }
+      see(5, [(LedgerBench.here, "a", .key(2))], ["ecdsa"])
+      see(24 * 8, [], kinds)
+      #expect(bench.keys == left, "\(kinds, default: "all")")
+      #expect(
+        bench.events.contains { if case .undecided = $0 { true } else { false } }
+          == (left.count == 2))
+    }
+  }
+
   private func manyAddresses(_ points: [String]) {
     var bench = LedgerBench(points: points)
     let addresses = (0..<5).map { "a\($0)" }

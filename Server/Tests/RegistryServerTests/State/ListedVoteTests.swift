@@ -28,7 +28,10 @@ extension VoteTests {
   @Test(
     "have no word against a key of a kind that they are not told of, where its places are silent")
   func hiddenKind() {
-    func listed(_ answer: LedgerBench.Answer, refusing: Set<String> = []) -> Set<UInt8> {
+    func listed(
+      _ answer: LedgerBench.Answer, refusing: Set<String> = [], withheld: Set<String> = [],
+      isShown: Bool = false
+    ) -> Set<UInt8> {
       var bench = Self.settled()
       func probe(_ own: LedgerBench.Answer, _ others: LedgerBench.Answer, key: LedgerBench.Answer)
         -> ProbeResult
@@ -42,8 +45,12 @@ extension VoteTests {
       }
       for (result, times, pause) in [
         (probe(.key(2), .silent, key: .key(1)), 3, 2),
-        (probe(.silent, answer, key: .silent), 100, 20),
+        isShown
+          ? (probe(.key(2), answer, key: .key(1)), 100, 20)
+          : (probe(.silent, answer, key: .silent), 100, 20),
       ] as [(ProbeResult, Int, Int64)] {
+        var result = result
+        if times == 100 { result.withheld = ["rsa": withheld] }
         for _ in 0..<times {
           bench.now += pause
           _ = bench.endpointKeys.enter(
@@ -57,6 +64,12 @@ extension VoteTests {
     // The endpoint has none of that kind, and says so; one point is no quorum.
     #expect(listed(.silent, refusing: Set(Self.points)) == [1])
     #expect(listed(.silent, refusing: Set(Self.points.prefix(1))) == [1, 2])
+    // Their questions hang though they were answered before: shown to this server or hidden, it is as if it was new.
+    for isShown in [false, true] {
+      #expect(listed(.silent, withheld: Set(Self.points), isShown: isShown) == [1])
+      #expect(listed(.silent, withheld: Set(Self.points.prefix(1)), isShown: isShown) == [1, 2])
+      #expect(listed(.silent, isShown: isShown) == [1, 2])
+    }
   }
 
   @Test("that saw others are not taken back by one silent probe, also of a key that is listed")
