@@ -17,7 +17,8 @@ extension PinEvaluation {
   ///   - presented: the pins that the server showed, leaf first.
   ///   - expected: the pins that would have been accepted for the leaf.
   ///   - expectedCA: the pins that would have been accepted above the leaf.
-  ///   - registry: which registry decided; `nil` where pins did not come from one.
+  ///   - registry: which registry decided; `nil` where pins did not come from one. What helps is told by it: without one a
+  ///     refresh is no remedy. A client of a ``ScriptedRegistry`` has one: `registryStatus.stamp`.
   ///   - isStale: whether that registry was last confirmed too long ago.
   public static func refused(
     host: String, _ outcome: RefusedOutcome = .mismatch(.leaf), presented: [SPKIPin] = [],

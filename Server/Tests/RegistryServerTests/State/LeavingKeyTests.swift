@@ -279,7 +279,9 @@ import Testing
 
   @Test("of a kind that is not asked for any more stays, and that nobody looks is told")
   func unaskedKind() {
-    for (kinds, left) in [([], [1, 2]), (["rsa"], [1, 2]), (["ecdsa"], [1]), (nil, [1])] {
+    for (kinds, left) in [([], [1, 2]), (["rsa"], [1, 2]), (["ecdsa"], [1]), (nil, [1])]
+      as [([String]?, Set<UInt8>)]
+    {
       var bench = LedgerBench(points: [])
       func see(_ rounds: Int, _ second: [(String, String, LedgerBench.Answer)], _ kinds: [String]?)
       {
@@ -296,7 +298,7 @@ import Testing
       }
       see(5, [(LedgerBench.here, "a", .key(2))], ["ecdsa"])
       see(24 * 8, [], kinds)
-      #expect(bench.keys == left, "\(kinds, default: "all")")
+      #expect(bench.keys == left, "\(kinds ?? ["all"])")
       #expect(
         bench.events.contains { if case .undecided = $0 { true } else { false } }
           == (left.count == 2))
