@@ -86,11 +86,16 @@ bool pp_is_named(const char *line, const char *name) {
   return *rest == ':' || *rest == ';';
 }
 
+const void *pp_handle_owner(CURL *easy) {
+  struct pp_handle *h = pp_handle_of(easy);
+  return h ? h->writer : NULL;
+}
+
 void pp_handle_own_length(struct pp_handle *h) {
-  if (h->uploads && h->is_streamed) return;
   // libcurl passes over a line without a colon; the list is freed by its nodes, not by lengths.
   for (struct curl_slist *line = h->headers; line; line = line->next)
-    if (line->data && pp_is_named(line->data, "Content-Length")) line->data[0] = 0;
+    if (line->data && (pp_is_named(line->data, "Content-Length") || pp_is_named(line->data, "Transfer-Encoding")))
+      line->data[0] = 0;
 }
 
 bool pp_handle_may_repeat(const struct pp_handle *h) { return h && h->is_safe && !pp_handle_has_body(h); }

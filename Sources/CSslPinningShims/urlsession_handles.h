@@ -47,6 +47,9 @@ struct pp_handle {
 // NULL: nobody said who hears it.
 struct pp_handle *pp_handle_of(CURL *easy);
 
+// What Foundation has it write to; NULL: nobody said.
+const void *pp_handle_owner(CURL *easy);
+
 // Before libcurl gets the option.
 void pp_handle_set(CURL *easy, CURLoption option, void *value);
 
@@ -58,8 +61,8 @@ bool pp_handle_is_pinned(CURL *easy);
 // Whether it sends a body. A POST without one is an empty upload to Foundation.
 bool pp_handle_has_body(const struct pp_handle *handle);
 
-// Blanks the app's `Content-Length`, unless the body's length is known to nobody else: what is left of a longer body would be the
-// next request on the connection, and its answer that one's. libcurl says the length that it sends.
+// Blanks the app's `Content-Length` and `Transfer-Encoding`: what is left of a longer body would be the next request on the
+// connection, and its answer that one's. libcurl says the length that it sends, or sends a stream in chunks (RFC 9112 section 6).
 void pp_handle_own_length(struct pp_handle *handle);
 
 // Whether a line that is to be sent is a field of this name.

@@ -51,6 +51,21 @@ static bool is_field(const char *line, size_t length) {
   return end > 0 && end < length && line[end] == ':' && !memchr(line, '\r', length);
 }
 
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// A status line as RFC 9112 section 4 and libcurl's own of HTTP/2 have it: HTTP/d or HTTP/d.d, one space, three digits. Of others libcurl
+// reads what it finds behind the version, and Foundation what stands between the first two spaces: another code, for which nothing
+// here was done.
+static bool is_status_line(const char *line, size_t length) {
+  size_t at = strlen("HTTP/");
+  if (length < at + 6 || memcmp(line, "HTTP/", at) != 0 || !is_digit(line[at++])) return false;
+  if (line[at] == '.' && is_digit(line[at + 1])) at += 2;
+  if (length < at + 5 || line[at] != ' ') return false;
+  for (size_t i = at + 1; i < at + 4; i++)
+    if (!is_digit(line[i])) return false;
+  return line[at + 4] == ' ' || line[at + 4] == '\r' || line[at + 4] == '\n';
+}
+
 static bool names(const char *line, size_t length, const char *name) {
   size_t end = strlen(name);
   return length > end && curl_strnequal(line, name, end) && line[end] == ':';
@@ -147,7 +162,7 @@ static size_t receive_header(char *line, size_t size, size_t count, void *argume
   if (++h->head_lines > MOST_LINES || h->head_bytes > MOST_HEAD) return 0;
   bool is_status = !h->in_head, is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
   h->in_head = !is_end;
-  if (is_status && length > MOST_STATUS) return 0;
+  if (is_status && (length > MOST_STATUS || !is_status_line(line, length))) return 0;
   if (is_status) h->codings = 0, h->redirects = false, h->redirected = 0;
   h->codings += pp_codings(line, length);
   h->cookies += cookies_in(h, line, length);

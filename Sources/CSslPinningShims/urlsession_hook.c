@@ -284,7 +284,7 @@ static bool park(struct session *s, struct transfer *t) {
     s->socket_callback(t->easy, s->wake_fd, CURL_POLL_IN, s->socket_data, NULL);
   }
   pp_transfer parked = pp_view(t);
-  pp_easy_info(t->easy, CURLINFO_EFFECTIVE_URL, (char **)&parked.url);
+  parked.owner = pp_handle_owner(t->easy);
   s->options.parked(s->options.context, s->id, &parked);
   return true;
 }

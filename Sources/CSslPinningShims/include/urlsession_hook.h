@@ -39,7 +39,7 @@ typedef struct {
   int attempt;          // how often it was replayed
   bool refreshed;       // whether it was parked for newer pins
   double elapsed;       // seconds since it began
-  const char *url;      // NULL but for `parked`
+  const void *owner;    // what Foundation has libcurl write to; NULL but for `parked`
 } pp_transfer;
 
 typedef struct {

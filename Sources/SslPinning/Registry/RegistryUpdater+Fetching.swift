@@ -245,15 +245,21 @@ extension RegistryUpdater {
 
   /// Reads what an earlier run stored, or another process, though nothing can be stored now, as on a full disk.
   ///
-  /// Whoever shows a new key with each connection has this asked for with each: the same bytes are not verified again.
+  /// Whoever shows a new key with each connection has this asked for with each: the same bytes are not verified again within a
+  /// minute. By then the clock may be another one, and what it decided another thing.
   private func read(_ store: StateStore) {
     var stored = StateStore.Stored()
     do throws(StateStoreError) {
       let bytes = try store.read()
       let digest = bytes.map(Digest.sha256)
-      guard digest == nil || digest != state.withLock(\.lastRead) else { return }
-      stored = try store.stored(in: bytes, under: trust, at: clocks.wall())
-      state.withLock { $0.lastRead = digest }
+      let now = clocks.wall()
+      if let digest, let last = state.withLock(\.lastRead), last.digest == digest,
+        (0..<60).contains(now - last.at)
+      {
+        return
+      }
+      stored = try store.stored(in: bytes, under: trust, at: now)
+      state.withLock { $0.lastRead = digest.map { ($0, now) } }
     } catch {
       guard case .refused(_, let proved) = error else { return }
       stored.learned = proved

@@ -20,8 +20,8 @@ final class RegistryUpdater: PinEvaluating {
     /// Whether what an earlier run stored is still unknown, as after a start while the device was locked: with
     /// every fetch, whatever that brings, the store is asked again.
     var isStoreUnread: Bool
-    /// The SHA-256 of what was read of the store last, and believed.
-    var lastRead: [UInt8]?
+    /// The SHA-256 of what was read of the store last, and believed, and when, in Unix seconds of the device's clock.
+    var lastRead: (digest: [UInt8], at: Int64)?
     /// The tag of the document in force.
     var tag: DocumentTag?
     /// Who was found to serve whole documents only.

@@ -87,7 +87,6 @@
       guard let multi = pp_capture_end() else {
         throw .cannotPin(reason: "a URLSession was made without exactly one libcurl handle")
       }
-      hook.adopt(session)
       let validator = hook.transport.validator
       var options = HookCallbacks.options(
         for: hook, store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly)

@@ -14,8 +14,6 @@
     let transport: PinnedTransport
     /// Seconds. Foundation's timer counts whole ones.
     let requestTimeout: Double
-    /// Made after the hook, and owns it.
-    private let session = Locked(WeakSession())
     private let cookieStorage: HTTPCookieStorage?
     /// What transfers were refused for that have no other verdict yet.
     private let pending = Locked<[UInt64: PendingRefusal]>([:])
@@ -30,11 +28,6 @@
       self.cookieStorage = cookieStorage
       self.requestTimeout = requestTimeout.rounded(.down)
     }
-
-    private struct WeakSession { weak var value: URLSession? }
-
-    /// Whose tasks the transfers are.
-    func adopt(_ session: URLSession) { self.session.withLock { $0.value = session } }
 
     func admit(scheme: String, host: String) -> (pp_decision, text: String) {
       guard scheme == "https" else {
@@ -120,46 +113,21 @@
     /// Resumes the parked transfer once newer pins are in force, at the latest after
     /// ``PinnedTransport/longestRefresh``, and before its time is over: the app would hear of that instead of the refusal.
     func parked(session: UInt64, _ transfer: pp_transfer) {
-      let (id, elapsed) = (transfer.id, transfer.elapsed)
+      let id = transfer.id
       guard let refusal = pending.withLock({ $0[id]?.evaluation }) else {
         pp_session_resume(session, id, 0)
         return
       }
+      let timeout = RequestTimer.seconds(of: transfer.owner) ?? requestTimeout
+      @Sendable func resume() { pp_session_resume(session, id, timeout) }
+      let left = timeout > 0 ? max(0.1, timeout * 0.8 - transfer.elapsed) : .infinity
+      Self.timers.asyncAfter(
+        deadline: .now() + min(transport.longestRefresh, left), execute: resume)
       let judge = transport.judge
-      // The request's own time-out, once its task told; 0 if that is the session's.
-      let state = Locked((own: Double?.none, isRefreshed: false))
-      @Sendable func resume() { pp_session_resume(session, id, state.withLock { $0.own ?? 0 }) }
-      @Sendable func resume(within timeout: Double) {
-        let left = timeout > 0 ? max(0.1, timeout * 0.8 - elapsed) : .infinity
-        Self.timers.asyncAfter(
-          deadline: .now() + min(transport.longestRefresh, left), execute: resume)
-      }
       promptTask {
         await judge.refresh(after: refusal)
-        state.withLock { $0.isRefreshed = true }
-        if state.withLock({ $0.own != nil }) { resume() }
-        // The app may block the queue that tasks are told on.
-        Self.timers.asyncAfter(deadline: .now() + 0.2, execute: resume)
+        resume()
       }
-      resume(within: requestTimeout)
-      guard let url = transfer.url.flatMap({ URL(string: String(cString: $0)) }),
-        let tasks = self.session.withLock(\.value)
-      else { return state.withLock { $0.own = 0 } }
-      tasks.getAllTasks { tasks in
-        let times = tasks.compactMap(\.currentRequest).filter { Self.isSame($0.url, url) }
-          .map { $0.timeoutInterval.rounded(.down) }.filter { $0 > 0 }
-        let own = times.min().flatMap { $0 < self.requestTimeout ? $0 : nil } ?? 0
-        state.withLock { $0.own = own }
-        if own > 0 { resume(within: own) }
-        if state.withLock(\.isRefreshed) { resume() }
-      }
-    }
-
-    /// Whether libcurl made the one URL of the other.
-    private static func isSame(_ one: URL?, _ other: URL) -> Bool {
-      guard let one else { return false }
-      return one.host?.lowercased() == other.host?.lowercased() && one.port == other.port
-        && one.query == other.query && (one.path == other.path || one.path.isEmpty)
     }
 
     /// A transfer has failed, or is gone.
@@ -198,6 +166,28 @@
     ) -> (pp_decision, text: String) {
       transport.judge.record(evaluation, of: facts)
       return (PP_REFUSE, transport.refusals.note(evaluation))
+    }
+  }
+
+  /// What Foundation's own timer gives a request. No call of libcurl says it, and a session's tasks can be asked for on another
+  /// thread alone, which ends the process where they come and go meanwhile.
+  ///
+  /// So it is read where it lies, in the object that hears libcurl: on the queue that this object belongs to. A Foundation that
+  /// keeps it elsewhere says nothing, and the session's time-out counts.
+  enum RequestTimer {
+    private static let ownerClass: AnyClass? = NSClassFromString("FoundationNetworking._EasyHandle")
+
+    /// - Parameter owner: the object that Foundation gave libcurl to write to.
+    /// - Returns: seconds, which Foundation counts whole.
+    static func seconds(of owner: UnsafeRawPointer?) -> Double? {
+      // An object begins with its class: nothing else is taken for one.
+      guard let owner, let ownerClass,
+        owner.load(as: UnsafeRawPointer.self)
+          == unsafeBitCast(ownerClass, to: UnsafeRawPointer.self)
+      else { return nil }
+      let object = Unmanaged<AnyObject>.fromOpaque(owner).takeUnretainedValue()
+      let timer = Mirror(reflecting: object).descendant("timeoutTimer", "some", "milliseconds")
+      return (timer as? Int).map { Double($0) / 1000 }
     }
   }
 

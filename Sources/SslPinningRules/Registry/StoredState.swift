@@ -181,14 +181,15 @@ public struct StoredState: Sendable {
     confirmed = trusted.stamp.confirmed
     enforced = Array(standing.enforced)
     vanished = []
+    var places: [[UInt8]: [Int]] = [:]
     for (pattern, host) in trusted.vanished.ordered {
       let own = Vanished(pattern: pattern, since: host.since)
       let source = host.source
-      if let index = vanished.firstIndex(where: {
-        $0.document == source.bytes && $0.retired == source.retiredBytes
-      }) {
+      let same = places[source.digest, default: []]
+      if let index = same.first(where: { vanished[$0].retired == source.retiredBytes }) {
         vanished[index].hosts.append(own)
       } else {
+        places[source.digest, default: []].append(vanished.count)
         vanished.append((source.bytes, source.retiredBytes, [own]))
       }
     }

@@ -104,7 +104,7 @@ extension Registry {
 
   private func draft(under statement: Statement?) -> AcceptedDocument {
     AcceptedDocument(
-      bytes: [], payloadDigest: "", registry: self,
+      bytes: [], digest: [], payloadDigest: "", registry: self,
       statement: statement?.isRetired == true ? nil : statement,
       removed: Set(statement?.removed ?? []))
   }

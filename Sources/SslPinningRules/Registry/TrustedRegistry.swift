@@ -323,7 +323,8 @@ struct DocumentJudge {
     let registry = try Registry(payload: payload, settings: statement.hosts)
     remember(statement, bytes)
     return AcceptedDocument(
-      bytes: bytes, payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
+      bytes: bytes, digest: trust.crypto.sha256(bytes),
+      payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: registry, statement: statement.isRetired ? nil : statement,
       removed: Set(statement.removed),
       newestDate: statement.isRetired ? AcceptedDocument.newestDate(of: payload) : nil)
@@ -373,7 +374,8 @@ struct DocumentJudge {
     guard let key = trust.format1Key else { throw .noFormat1Key }
     let payload = try envelope.verifiedPayload(by: key)
     return AcceptedDocument(
-      bytes: bytes, payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
+      bytes: bytes, digest: trust.crypto.sha256(bytes),
+      payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: try Registry(payload: payload, settings: standing.statement?.hosts ?? []),
       statement: nil, removed: Set(standing.statement?.removed ?? []),
       retiredBytes: standing.statement == nil ? nil : standing.statementBytes,

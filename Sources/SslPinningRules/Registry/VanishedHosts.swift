@@ -73,9 +73,8 @@ struct VanishedHosts: Sendable {
   mutating func keep(where isVouchedFor: (AcceptedDocument) -> Bool) {
     var verdicts: [[UInt8]: Bool] = [:]
     hosts = hosts.filter { _, host in
-      let known = verdicts[host.source.bytes]
-      let verdict = known ?? isVouchedFor(host.source)
-      verdicts[host.source.bytes] = verdict
+      let verdict = verdicts[host.source.digest] ?? isVouchedFor(host.source)
+      verdicts[host.source.digest] = verdict
       return verdict
     }
   }
@@ -113,6 +112,9 @@ struct VanishedHosts: Sendable {
 struct AcceptedDocument: Sendable {
   /// As received.
   let bytes: [UInt8]
+  /// SHA-256 over them. Documents are told apart by it: one that hosts vanished from is looked at for each of them, and whole
+  /// documents of a thief's, with one payload and many hosts, would keep the epoch that heals from taking force for minutes.
+  let digest: [UInt8]
   /// SHA-256 over the canonical payload, in lower-case hex.
   let payloadDigest: String
   /// Its own contents.

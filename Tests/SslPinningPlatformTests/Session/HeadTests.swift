@@ -64,6 +64,34 @@ struct HeadTests {
   }
 
   @Test(
+    "begins with a status line that has one meaning: libcurl reads 200 in some of which Foundation reads 302",
+    arguments: [
+      ("HTTP/1.1 200 OK", true), ("HTTP/1.1 200 ", true),
+      ("HTTP/1.0 200 302 Found", true), ("HTTP/2 200 OK", true), ("HTTP/1.1\t200 302 Found", false),
+      ("HTTP/2\t200 302 Found", false), ("HTTP/2200 302 Found", false),
+      ("HTTP/2\u{b}200 302 Found", false), ("HTTP/3\t404 307 Found", false),
+      ("HTTP/2200 200 OK", false), ("HTTP/1.10 200 OK", false), ("HTTP/1. 200 OK", false),
+      ("HTTP/1.1  200 OK", false), ("HTTP/1.1 200\t302", false), ("HTTP/1.1 2000 OK", false),
+    ])
+  func statusLine(_ line: String, isOne: Bool) async throws {
+    let end = try await Self.end("GET", "\(line)\r\nX: //a\r\nContent-Length: 2\r\n\r\nok")
+    #expect((end == "ok") == isOne, "\(end)")
+  }
+
+  @Test("cannot hide a location that would end the process behind such a status line")
+  func oddStatus() async {
+    await #expect(processExitsWith: .success) {
+      for line in [
+        "HTTP/2\t200 302 F", "HTTP/2\t404 307 F", "HTTP/2\u{b}200 302 F", "HTTP/2200 302 F",
+        "HTTP/.1 302 F", "HTTP/... 302 F", "HTTP/2404 307 F", "HTTP/1.1.1 302 F", "HTTP/2. 302 F",
+      ] {
+        let text = "\(line)\r\nLocation: //%00/\r\nContent-Length: 2\r\n\r\nok"
+        guard try await Self.end("GET", text).hasPrefix("-") else { exit(3) }
+      }
+    }
+  }
+
+  @Test(
     "may have 500 lines and 64 KiB: more would keep all sessions of the process",
     .timeLimit(.minutes(1)))
   func bounded() async throws {

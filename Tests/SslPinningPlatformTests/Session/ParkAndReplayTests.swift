@@ -121,6 +121,28 @@ struct ParkAndReplayTests {
     #expect(site.judge.recorded.last?.rule == "leaf-pin")
   }
 
+  @Test("waits as long as its own time lets it, beside one of its URL and session with less")
+  func longTime() async throws {
+    let site = try PinnedSite()
+    let next = try site.rogueIdentity()
+    try site.server.replaceIdentity(next)
+    let isRefused = Locked(false)
+    site.judge.onRefresh { judge in
+      _ = await eventually { isRefused.withLock { $0 } }
+      try? judge.pin(["localhost": next])
+    }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.timeoutIntervalForRequest = 4
+    let session = site.session(configuration)
+    var request = URLRequest(url: try site.url())
+    request.timeoutInterval = 60
+    async let served = session.data(for: request)
+    let refusal = await site.refusal(of: URLRequest(url: try site.url()), over: session)
+    #expect(refusal?.rule == "leaf-pin")
+    isRefused.withLock { $0 = true }
+    #expect(try await served.0.isEmpty == false)
+  }
+
   @Test(
     "ends as a refusal if the other connection hangs, whether the registry does",
     arguments: [(true, true), (true, false), (false, true), (false, false)])

@@ -1,5 +1,6 @@
-import SslPinningRules
 import Testing
+
+@testable import SslPinningRules
 
 /// What a thief listed, and how long it outlives him.
 @Suite("The first statement of an epoch")
@@ -30,6 +31,35 @@ struct RecoveryTests {
       #expect(try !healed.accepts(leaf: 66, at: clock))
       #expect(try healed.verdict("evil.example", path: [66, 66, 66]).outcome == .unlisted)
     }
+  }
+
+  @Test(
+    "is asked once whether it vouches for a document, however many hosts that had",
+    .timeLimit(.minutes(1)))
+  func manyHosts() throws {
+    func document(_ number: UInt8) -> AcceptedDocument {
+      AcceptedDocument(
+        bytes: [UInt8](repeating: 1, count: 4 << 20) + [number], digest: [number],
+        payloadDigest: "the same", registry: Registry(keys: [], settings: []), statement: nil)
+    }
+    // Of one payload and one length, as with hosts in the statement.
+    let documents = (0..<8).map(document)
+    var vanished = VanishedHosts()
+    for (number, source) in documents.enumerated() {
+      for host in 0..<5000 {
+        try vanished.restore(
+          HostPattern("h\(host).d\(number).example"),
+          .init(source: source, last: source.registry, since: 0))
+      }
+    }
+    var asked: [UInt8] = []
+    vanished.keep { document in
+      asked += document.digest
+      return document.digest == [2]
+    }
+    #expect(asked.sorted() == Array(0..<8))
+    #expect(vanished.hosts.count == 5000)
+    #expect(vanished.hosts.keys.allSatisfy { "\($0)".hasSuffix(".d2.example") })
   }
 
   @Test("a thief of the online key retires nothing: the root keys alone do")
