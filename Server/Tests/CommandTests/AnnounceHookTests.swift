@@ -39,7 +39,15 @@ import Testing
       #expect(try await put("new", reload: reload) == 1)
       #expect(try String(contentsOfFile: served, encoding: .utf8) == "old")
     }
+    // Also once the hook itself was killed while the web server loaded it.
+    let killing = #"'kill -9 $(cut -d" " -f4 /proc/$PPID/stat)'"#
+    #expect(try await put("new", reload: killing) != 0)
+    #expect(try String(contentsOfFile: served, encoding: .utf8) == "new")
+    #expect(try await put("new", reload: "false") == 1)
+    #expect(try String(contentsOfFile: served, encoding: .utf8) == "old")
     #expect(try await put("new", reload: "true") == 0)
+    #expect(try String(contentsOfFile: served, encoding: .utf8) == "new")
+    #expect(try await put("newer", reload: "false") == 1)
     #expect(try String(contentsOfFile: served, encoding: .utf8) == "new")
   }
 

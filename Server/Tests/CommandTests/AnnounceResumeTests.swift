@@ -236,6 +236,8 @@ struct AnnounceResumeTests {
       let text = try String(contentsOfFile: led.path, encoding: .utf8)
       try text.replacing("{", with: "{\"leader\":\"\(leader.reference)\",", maxReplacements: 1)
         .write(toFile: led.path, atomically: false, encoding: .utf8)
+      // Called by hand it stays in its chain.
+      #expect(throws: CommandFailure.self) { try job("b").begin() }
       var lookedAt = try #require(led.current)
       #expect(lookedAt.isLed && !lookedAt.isAbandoned)
       try leader.end()

@@ -10,6 +10,7 @@ struct ReplicationTests {
   private let observer = ScriptedObserver()
   private let log = LogCollector()
   private let gate = Gate()
+  private let takenOver = Locked(0)
   private let file: String
   private let duty: Replication
 
@@ -26,7 +27,8 @@ struct ReplicationTests {
     duty = Replication(
       MonitoringPlan(coordinators: [coordinator], observer: observer, tls: tls), store: store,
       clock: TestClock(), health: health, log: log.log,
-      metrics: ServerMetrics(version: "test", started: 0))
+      metrics: ServerMetrics(version: "test", started: 0),
+      whenTakingOver: { [takenOver] documents in takenOver.withLock { $0 += documents.count } })
     observer.show(.accepted(pin(1)), at: "a.example")
   }
 
@@ -52,6 +54,23 @@ struct ReplicationTests {
     await end(leading)
     // It came to no probe.
     #expect(observer.probes(at: "a.example") == 0)
+  }
+
+  @Test(
+    "looks at what people decided meanwhile where another one led, and only there",
+    arguments: [true, false])
+  func takesOver(isAfterAnother: Bool) async throws {
+    if isAfterAnother { _ = await store.lead() }
+    let leading = Task { await duty.lead() }
+    if isAfterAnother {
+      #expect(await eventually { store.attempts.withLock { $0 } >= 3 })
+      #expect(!duty.isLeading)
+      await store.freeLeadership()
+    }
+    #expect(await eventually { observer.probes(at: "a.example") > 0 })
+    #expect(takenOver.withLock { $0 } == (isAfterAnother ? 1 : 0))
+    leading.cancel()
+    await leading.value
   }
 
   private func loseLeadership() async throws {

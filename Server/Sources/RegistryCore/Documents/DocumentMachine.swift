@@ -195,7 +195,7 @@ extension DocumentMachine {
   private mutating func takeOver(_ shared: SharedDenials, at now: Int64) {
     let (known, entries) = (state.allowed, state.takeOver(shared, at: now))
     for entry in entries { history.append(entry) }
-    if !entries.isEmpty { owe(.owed) } else if state.allowed != known { owe(.changes) }
+    if !entries.isEmpty { owe(.restoring) } else if state.allowed != known { owe(.changes) }
   }
 }
 

@@ -192,13 +192,14 @@ extension DocumentState {
     "the store has nothing of this document: it goes on from the copy in publish.dir; a key under another CA"
     + " than the endpoint shows with a key of the copy waits for a person, and a key that was listed for less than"
     + " a day is withdrawn unless it is shown; hint: announce again what was announced since, and do again what"
-    + " people decided beside keys: endpoints paused or changed, what apps ask for"
+    + " people decided beside keys: endpoints paused, changed, or taken out and configured still, what apps ask for"
 
   /// What is said where the store was lost as a whole.
   package static let lostStoreMessage =
     "the store was lost, and the document goes on from its copy in publish.dir: what that lists and denies counts;"
     + " hint: restore a backup if there is one, or do again what people decided beside it: endpoints paused or"
-    + " changed, what apps ask for beside a key, keys allowed again, the ports of endpoints that they added"
+    + " changed, or taken out and configured still, what apps ask for beside a key, keys allowed again, the ports of"
+    + " endpoints that they added"
 
   /// Has the hosts of a copy watched again that no configured endpoint speaks for, and none that the record knows did:
   /// people had added them since. Of their endpoints it has the names alone. Where the configuration has one of that name, or

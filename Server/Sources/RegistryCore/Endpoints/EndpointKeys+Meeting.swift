@@ -100,24 +100,20 @@ extension EndpointKeys {
   /// or those behind a balancer, show themselves to a point in their turn, or by chance.
   ///
   /// - Parameter sighting: what the probe showed of it, if anything: whoever stood between may hide it, and have this server's
-  ///   own probes hang. Then those have a word that got keys of its kind. Those that were refused its kind have one, and those
-  ///   that had an answer to a question for it and have none now: they stand by what they saw.
+  ///   own probes hang. Then those have a word that got keys of its kind, or were refused it. Who gets no answer to that
+  ///   question any more has none: a limit of the endpoint's would take a key in use off the list.
   func isOutvoted(
     _ key: KnownKey, _ sighting: ObservedKey? = nil, in probe: [ObservedKey],
     _ context: DecisionContext
   ) -> Bool {
     guard key.isShortLived else { return false }
     let witnesses = key.vantages.union(sighting?.vantages ?? []).intersection(context.vantages)
-    let places = sighting.map { Set($0.places) } ?? []
-    let kinds = Set(key.seenAt.keys.map(\.keyType)).union(places.map(\.keyType))
-    let standing = kinds.flatMap { kind in
-      (context.lacking[kind] ?? []).union(context.withheld[kind] ?? [])
-    }
+    let kinds = Set(key.seenAt.keys.map(\.keyType))
     let answering =
-      (sighting == nil
+      sighting == nil
       ? Self.answering(probe, context) { kinds.contains($0.keyType) }
-      : Self.answering(probe, context).subtracting(context.silent(about: places)))
-      .union(standing).intersection(context.vantages)
+        .union(kinds.flatMap { context.lacking[$0] ?? [] }).intersection(context.vantages)
+      : Self.answering(probe, context).subtracting(context.silent(about: sighting?.places ?? []))
     return context.isOutvoted(by: answering.subtracting(witnesses), against: witnesses)
   }
 

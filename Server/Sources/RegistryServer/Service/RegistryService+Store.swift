@@ -188,8 +188,33 @@ extension RegistryService {
     tellMoved(MovedHosts.messages(configuration.documents, states, in: Set(states.keys)))
   }
 
-  func tellMoved(_ messages: [String]) {
+  func tellMoved(_ messages: [String]) { Self.tellMoved(messages, log) }
+
+  private static func tellMoved(_ messages: [String], _ log: ServerLog) {
     for message in messages { log.event(.warn, "words_left", ["message": message]) }
+  }
+
+  /// The same of a server that takes over: it may have had an edit first, while people decided more where the configuration was
+  /// the one of before.
+  static func tellMoved(
+    by documents: [DocumentConfiguration], _ coordinators: [DocumentCoordinator],
+    _ store: SealedStore, _ log: ServerLog
+  ) async {
+    let states = await states(of: coordinators, in: store)
+    tellMoved(MovedHosts.messages(documents, states, in: Set(states.keys)), log)
+  }
+
+  /// What these documents, and those that are configured no more, have.
+  private static func states(
+    of coordinators: [DocumentCoordinator], in store: SealedStore
+  ) async -> [String: DocumentState] {
+    var states: [String: DocumentState] = [:]
+    for coordinator in coordinators { states[coordinator.file] = await coordinator.state }
+    for name in store.recordNames where states[name] == nil {
+      guard let record = try? await store.record(named: name) else { continue }
+      states[name] = try? DocumentState(decoding: record.bytes, file: name)
+    }
+    return states
   }
 
   /// Tells that a document is served no more.
@@ -209,22 +234,14 @@ extension RegistryService {
   func checkTerms(_ read: ServerConfiguration) async throws(RegistryServiceError) -> [String] {
     let before = Dictionary(
       inForce.withLock(\.documents).map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $1 })
-    let coordinators = Dictionary(
-      duty.coordinators.map { ($0.file, $0) }, uniquingKeysWith: { $1 })
     // All at once: a slow signature each, one after the other, would put an edit off for minutes.
     await withTaskGroup(of: Void.self) { group in
       for coordinator in duty.coordinators {
         group.addTask { _ = await coordinator.settledState() }
       }
     }
-    var states: [String: DocumentState] = [:]
-    for name in store.recordNames where coordinators[name] == nil {
-      if let record = try? await store.record(named: name) {
-        states[name] = try? DocumentState(decoding: record.bytes, file: name)
-      }
-    }
-    for (file, coordinator) in coordinators { states[file] = await coordinator.state }
-    let live = Set(coordinators.keys)
+    let states = await Self.states(of: duty.coordinators, in: store)
+    let live = Set(duty.coordinators.map(\.file))
     if let moved = MovedHosts.messages(read.documents, states, in: live, areLive: true).first {
       throw .terms(moved)
     }

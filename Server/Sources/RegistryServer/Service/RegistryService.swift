@@ -107,6 +107,9 @@ public final class RegistryService: Sendable {
           await proposals.tidy(at: clock.now())
         }
         return await Self.check(store, log: log)
+      },
+      whenTakingOver: { coordinators in
+        await Self.tellMoved(by: inForce.withLock(\.documents), coordinators, store, log)
       })
     let anchors = Locked(try Self.anchors(configuration))
     self.anchors = anchors

@@ -25,6 +25,7 @@ final class Replication: Sendable {
   private let log: ServerLog
   private let metrics: ServerMetrics
   private let believesStore: @Sendable () async -> Bool
+  private let whenTakingOver: @Sendable ([DocumentCoordinator]) async -> Void
   private let state: Locked<State>
 
   /// How often, in milliseconds, a store is asked for changes that it should have told.
@@ -32,14 +33,18 @@ final class Replication: Sendable {
 
   /// Of this plan.
   ///
-  /// - Parameter believesStore: looks after the store as a whole, and says whether it is believed.
+  /// - Parameters:
+  ///   - believesStore: looks after the store as a whole, and says whether it is believed.
+  ///   - whenTakingOver: called before anything is watched, with the documents as the server that led before left them.
   init(
     _ plan: MonitoringPlan, store: any RegistryStore, clock: any ServerClock, health: ServiceHealth,
     log: ServerLog, metrics: ServerMetrics,
-    believesStore: @escaping @Sendable () async -> Bool = { true }
+    believesStore: @escaping @Sendable () async -> Bool = { true },
+    whenTakingOver: @escaping @Sendable ([DocumentCoordinator]) async -> Void = { _ in }
   ) {
     self.metrics = metrics
     self.believesStore = believesStore
+    self.whenTakingOver = whenTakingOver
     self.store = store
     self.clock = clock
     self.health = health
@@ -133,7 +138,7 @@ final class Replication: Sendable {
       // What was seen here is for the other one to know from now on.
       if isFollowing, !followed { await refresh(coordinators) }
       if let leadership {
-        await watch(under: leadership)
+        await watch(under: leadership, isTakenOver: followed)
       } else {
         // A leader that dies is followed within 10 seconds, the store's own time to notice included.
         // Not by the clock: nothing is decided by it, and a clock that is set changes nothing.
@@ -188,7 +193,7 @@ final class Replication: Sendable {
     if hasNewEndpoints { await update() }
   }
 
-  private func watch(under leadership: any StoreLeadership) async {
+  private func watch(under leadership: any StoreLeadership, isTakenOver: Bool) async {
     state.withLock { $0.isLeading = true }
     metrics.leads(true)
     log.event(.info, "leading")
@@ -199,6 +204,7 @@ final class Replication: Sendable {
           await coordinator.lead(at: clock.now())
         }
         guard !Task.isCancelled else { return }
+        if isTakenOver { await whenTakingOver(coordinators) }
         await begin()
         while !Task.isCancelled { await runOnce() }
       }

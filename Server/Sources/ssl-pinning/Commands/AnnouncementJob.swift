@@ -177,10 +177,16 @@ struct AnnouncementJob {
         )
       }
       let before = AnnouncementJob(path: path)
-      let led = before?.led ?? []
-      try write()
       // The same call again goes on with what it leads.
       let isSame = before?.words == words && before?.directory == directory
+      // Who took it out of its chain would have its key used while a list before it lacks that.
+      if isSame, leader == nil, let first = before?.leader?.job {
+        throw .no(
+          "\(key) is announced by the command of another one, which goes on with it; hint: that is the one of \(first.key)"
+        )
+      }
+      let led = before?.led ?? []
+      try write()
       for var job in led {
         guard isSame else {
           unlink(job.path)

@@ -76,7 +76,8 @@ final class SilentPlaces {
     guard !silent.contains(place), vain ?? 0 < Self.most || answered.contains(place) else {
       return nil
     }
-    let seconds = vain.map { $0 < Self.much ? Self.hurried : Self.moment } ?? Self.usual
+    let isPatient = vain ?? 0 < Self.much || answered.contains(place)
+    let seconds = vain == nil ? Self.usual : isPatient ? Self.hurried : Self.moment
     let start = now()
     let (answer, isSilent) = await body(seconds)
     if !isSilent { answered.insert(place) }

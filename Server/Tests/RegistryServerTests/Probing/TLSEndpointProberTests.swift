@@ -443,13 +443,13 @@ struct TLSEndpointProberTests {
     #expect(await observer.probe(endpoint).pins == [try pin(next)])
     try server.replaceIdentity(.selfSigned(names: ["a.test"], key: identity.key))
     #expect(
-      await observer.probe(endpoint)
-        == .init(observations: [
+      await observer.probe(endpoint).observations
+        == [
           ProbeObservation(
             address: "127.0.0.1:\(server.port)",
             outcome: .refused(reason: "self-signed certificate", presented: try pin(identity)),
             cause: .chain)
-        ]))
+        ])
   }
 }
 

@@ -370,6 +370,8 @@ import Testing
     }
     #expect(listed(server) == pins(1, 3))
     #expect(server.machine.state.deniedPins == [pin(9)])
+    // Written, too: the one that leads need not have the document that the denial was decided in.
+    #expect(bench.record?.state.deniedPins == [pin(9)])
   }
 
   @Test("a follower knows nothing of what it saw as long as it led")

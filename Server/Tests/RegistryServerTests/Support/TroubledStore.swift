@@ -1,3 +1,5 @@
+import SslPinningPlatform
+
 @testable import RegistryServer
 @testable import RegistryStores
 
@@ -21,6 +23,8 @@ actor TroubledStore: WholeHistoryStore {
   private var reads: Gate?
   private var readAnswers: Gate?
   private var term: LeadershipTerm?
+  /// How often somebody wanted to lead.
+  let attempts = Locked(0)
 
   func fail(_ isFailing: Bool) { trouble = isFailing ? .refused : .none }
 
@@ -42,6 +46,9 @@ actor TroubledStore: WholeHistoryStore {
 
   /// Takes the leadership away, as the end of a connection does.
   func endLeadership() { term?.end() }
+
+  /// Somebody else may lead now.
+  func freeLeadership() { term = nil }
 
   /// Puts an older record in force under a newer version, as a backup that was played back does.
   func goBack(to record: StoredRecord, named name: String) {
@@ -85,6 +92,7 @@ actor TroubledStore: WholeHistoryStore {
   nonisolated func changes() -> AsyncStream<String> { AsyncStream { $0.finish() } }
 
   func lead() -> (any StoreLeadership)? {
+    attempts.withLock { $0 += 1 }
     guard term == nil else { return nil }
     term = LeadershipTerm()
     return term
