@@ -53,9 +53,11 @@ extension JSONObject {
     guard let value = self["critical"] else { return [] }
     guard let list = value.arrayValue, !list.isEmpty else { throw .member("critical") }
     var names: [String] = []
+    // Their bytes: each name is compared with all others, and a thief writes as many as he likes.
+    var seen: Set<[UInt8]> = []
     for element in list {
       guard let name = element.stringValue, self[name] != nil, !base.contains(name),
-        name != "critical", !names.contains(where: { $0.utf8.elementsEqual(name.utf8) })
+        name != "critical", seen.insert(Array(name.utf8)).inserted
       else { throw .member("critical") }
       names.append(name)
     }

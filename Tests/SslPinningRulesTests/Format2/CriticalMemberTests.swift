@@ -1,6 +1,7 @@
 import CanonicalJSON
-import SslPinningRules
 import Testing
+
+@testable import SslPinningRules
 
 @Suite("Members that must not be ignored")
 struct CriticalMemberTests {
@@ -25,6 +26,21 @@ struct CriticalMemberTests {
       .array([.string("x"), .string("x")]), .array([.string("absent")]),
       .array([.string("x"), .string(known)]), .array([.string("critical")]),
     ]
+  }
+
+  @Test("as many as a thief can write are read in no time", .timeLimit(.minutes(1)))
+  func many() throws {
+    let names = (0..<200_000).map { "n\($0)" }
+    var members =
+      try JSONValue(
+        parsing: Array("{\(names.map { "\"\($0)\":0" }.joined(separator: ","))}".utf8)
+      ).objectValue ?? [:]
+    members["critical"] = .array(names.map { .string($0) })
+    #expect(try members.criticalMembers(beside: []).count == names.count)
+    members["critical"] = .array((names + ["n7"]).map { .string($0) })
+    #expect(throws: DocumentFault.member("critical")) {
+      try members.criticalMembers(beside: [])
+    }
   }
 
   @Test("a statement that demands what is not known is refused; what is believed stays in force")
