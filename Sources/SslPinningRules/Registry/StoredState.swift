@@ -66,7 +66,9 @@ public struct StoredState: Sendable {
   }
 
   /// The same in at most `limit` bytes: documents of vanished hosts are left out, the oldest first, until it
-  /// fits. What is believed now is never left out.
+  /// fits, and what was enforced earlier in the epoch if it does not fit without them: a thief of the online key makes that
+  /// as long as he likes, and a file that is not read again forgets its version. What is believed now is never left out;
+  /// what its statement enforces is in that.
   package func encoded(within limit: Int) -> [UInt8] {
     let all = encoded
     var excess = all.count - limit
@@ -78,6 +80,7 @@ public struct StoredState: Sendable {
         excess -= JSONValue.string(String(decoding: bytes, as: UTF8.self)).canonicalBytes.count
       }
     }
+    if excess > 0 { state.enforced = [] }
     return state.encoded
   }
 

@@ -62,6 +62,20 @@ struct RecoveryTests {
     #expect(vanished.hosts.keys.allSatisfy { "\($0)".hasSuffix(".d2.example") })
   }
 
+  @Test("is known after a restart, however many hosts a thief had enforced before")
+  func manyEnforced() throws {
+    let client = try scene().client
+    var state = client.state
+    state.enforced = try (0..<5000).map { try HostPattern("h\($0).example") }
+    #expect(state.encoded(within: 1 << 20).count > 40_000)
+    let bytes = state.encoded(within: 40_000)
+    #expect(bytes.count <= 40_000)
+    let restored = try TrustedRegistry(
+      restoring: StoredState(decoding: bytes), under: RegistrySimulator.trust(), at: Self.start)
+    #expect(restored.stamp.version == client.stamp.version)
+    #expect(try restored.accepts(leaf: 1))
+  }
+
   @Test("a thief of the online key retires nothing: the root keys alone do")
   func retiredByOnlineKey() throws {
     let (genuine, client) = try scene()
