@@ -56,10 +56,8 @@
       let evaluation = verdict.evaluation
       let facts = ConnectionFacts(port: Int(transfer.port), certificates: verdict.presented)
       if evaluation.decision == .accept {
-        endWaiting(transfer.id)
-        transport.judge.record(evaluation, of: facts)
         let proof = JudgedConnection(
-          spelling: transfer.host, host: host, presented: verdict.presented, accepted: generation)
+          spelling: transfer.host, host: host, accepted: generation, by: (evaluation, facts))
         return (PP_ACCEPT, proof, "")
       }
       if !transfer.refreshed, transport.judge.requestRefresh(after: evaluation) {
@@ -84,8 +82,11 @@
           host: String(cString: transfer.host),
           outcome: .unjudged("no verdict of this session stands on it"))
       }
+      let verdict = connection.takeVerdict()
       let generation = transport.judge.currentGeneration()
       if connection.isAccepted(for: transfer.host, generation: generation) {
+        endWaiting(transfer.id)
+        if let (evaluation, facts) = verdict { transport.judge.record(evaluation, of: facts) }
         return (PP_ACCEPT, "")
       }
       let spelling = String(cString: transfer.host)
@@ -99,6 +100,7 @@
       ).evaluation
       let facts = ConnectionFacts(port: Int(transfer.port), certificates: connection.presented)
       if evaluation.decision == .accept {
+        endWaiting(transfer.id)
         connection.accept(under: generation)
         transport.judge.record(evaluation, of: facts)
         return (PP_ACCEPT, "")
@@ -300,14 +302,27 @@
     /// because another of its paths may be the pinned one now.
     let presented: [[UInt8]]
     private let accepted: Locked<UInt64>
+    private let verdict: Locked<Verdict?>
+
+    typealias Verdict = (evaluation: PinEvaluation, facts: ConnectionFacts)
 
     init(
-      spelling: UnsafePointer<CChar>, host: HostName, presented: [[UInt8]], accepted: UInt64
+      spelling: UnsafePointer<CChar>, host: HostName, accepted: UInt64, by verdict: Verdict
     ) {
       self.spelling = Array(UnsafeBufferPointer(start: spelling, count: strlen(spelling) + 1))
       self.host = host
-      self.presented = presented
+      presented = verdict.facts.certificates
       self.accepted = Locked(accepted)
+      self.verdict = Locked(verdict)
+    }
+
+    /// The verdict by which it was accepted, once: it is told at the end of the handshake alone. Until then anybody can send
+    /// another server's certificates, and only who has the key ends it (RFC 8446 section 4.4.3).
+    func takeVerdict() -> Verdict? {
+      verdict.withLock { verdict in
+        defer { verdict = nil }
+        return verdict
+      }
     }
 
     /// Whether the connection was accepted for a host of this spelling, under this generation.

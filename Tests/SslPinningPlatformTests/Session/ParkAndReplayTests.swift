@@ -186,6 +186,41 @@ struct ParkAndReplayTests {
   }
 
   @Test(
+    "ends with the first verdict if the other connection shows the pinned certificate without its key",
+    arguments: [false, true])
+  func borrowed(isSession: Bool) async throws {
+    let site = try PinnedSite()
+    let borrower = try LocalRawServer(.sends(Self.flight(showing: site.identity)))
+    let relay = try SwitchableRelay(to: .loopback(site.server.port))
+    try site.server.replaceIdentity(site.rogueIdentity())
+    site.judge.onRefresh { _ in relay.redirect(to: .loopback(borrower.port)) }
+    let url = try site.url(port: relay.port)
+    if isSession {
+      #expect(await site.refusal(of: url, over: site.session())?.rule == "leaf-pin")
+    } else {
+      #expect(await site.transport.end(of: url) == .refused("leaf-pin"))
+    }
+    #expect(borrower.connections > 0)
+    #expect(site.judge.recorded.map(\.rule) == ["leaf-pin"])
+  }
+
+  /// What anybody can send who saw a server's certificate: ServerHello, Certificate and ServerHelloDone of TLS 1.2 (RFC 5246
+  /// section 7.4), for ECDHE with an ECDSA certificate, without the signed key exchange between them.
+  private static func flight(showing identity: ServerIdentity) -> [UInt8] {
+    func counted(_ bytes: [UInt8]) -> [UInt8] {
+      [UInt8(bytes.count >> 16), UInt8(bytes.count >> 8 & 255), UInt8(bytes.count & 255)] + bytes
+    }
+    func record(_ type: UInt8, _ body: [UInt8]) -> [UInt8] {
+      let message = [type] + counted(body)
+      return [22, 3, 3, UInt8(message.count >> 8), UInt8(message.count & 255)] + message
+    }
+    let chain = ([identity.leaf] + identity.intermediates).flatMap { counted($0.der) }
+    let random = [UInt8](repeating: 7, count: 32)
+    let hello = [3, 3] + random + [0, 0xc0, 0x2b, 0, 0, 5, 0xff, 1, 0, 1, 0]
+    return record(2, hello) + record(11, counted(chain)) + record(14, [])
+  }
+
+  @Test(
     "tells the first verdict also if the other connection passes, unless newer pins have the key",
     arguments: [false, true])
   func letThrough(isPinned: Bool) async throws {

@@ -27,12 +27,9 @@
       let evaluation = verdict.evaluation
       let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: verdict.presented)
       if evaluation.decision == .accept {
-        _ = request.pending?.end(by: validator, judge: judge)
-        request.pending = nil
-        judge.record(evaluation, of: facts)
         return JudgedConnection(
-          spelling: target.spelling, host: target.host, presented: verdict.presented,
-          accepted: generation)
+          spelling: target.spelling, host: target.host, accepted: generation,
+          by: (evaluation, facts))
       }
       if !request.wasRefreshed, judge.requestRefresh(after: evaluation) {
         request.verdict = .refresh(evaluation)
@@ -50,8 +47,13 @@
         refuse(request, target, "no verdict of this client stands on it")
         return false
       }
+      let verdict = connection.takeVerdict()
       let generation = judge.currentGeneration()
-      if connection.isAccepted(for: target.spelling, generation: generation) { return true }
+      if connection.isAccepted(for: target.spelling, generation: generation) {
+        endWaiting(request)
+        if let (evaluation, facts) = verdict { judge.record(evaluation, of: facts) }
+        return true
+      }
       guard target.host == connection.host else {
         // Judged for another name: its evidence says nothing about this one.
         if request.wasRetried {
@@ -66,6 +68,7 @@
       ).evaluation
       let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: connection.presented)
       if evaluation.decision == .accept {
+        endWaiting(request)
         connection.accept(under: generation)
         judge.record(evaluation, of: facts)
         return true
@@ -90,10 +93,14 @@
     private func refuse(
       _ request: ClientRequest, _ evaluation: PinEvaluation, _ facts: ConnectionFacts
     ) {
-      _ = request.pending?.end(by: validator, judge: judge, before: evaluation)
-      request.pending = nil
+      endWaiting(request, before: evaluation)
       judge.record(evaluation, of: facts)
       request.verdict = .refused(evaluation)
+    }
+
+    private func endWaiting(_ request: ClientRequest, before later: PinEvaluation? = nil) {
+      _ = request.pending?.end(by: validator, judge: judge, before: later)
+      request.pending = nil
     }
 
     /// What a request ends with that fails with `error`: with the refusal that no other verdict followed, if that
