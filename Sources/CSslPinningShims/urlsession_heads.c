@@ -53,9 +53,9 @@ static bool is_field(const char *line, size_t length) {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A status line as RFC 9112 section 4 and libcurl's own of HTTP/2 have it: HTTP/d or HTTP/d.d, one space, three digits. Of others libcurl
-// reads what it finds behind the version, and Foundation what stands between the first two spaces: another code, for which nothing
-// here was done.
+// A status line as RFC 9112 section 4 and libcurl's own of HTTP/2 have it: HTTP/d or HTTP/d.d, one space, three digits. In others libcurl
+// reads the digits behind the version, and Foundation what stands between the first two spaces. The codes may differ, and the checks here
+// go by libcurl's.
 static bool is_status_line(const char *line, size_t length) {
   size_t at = strlen("HTTP/");
   if (length < at + 6 || memcmp(line, "HTTP/", at) != 0 || !is_digit(line[at++])) return false;

@@ -171,11 +171,11 @@
     }
   }
 
-  /// What Foundation's own timer gives a request. No call of libcurl says it, and a session's tasks can be asked for on another
-  /// thread alone, which ends the process where they come and go meanwhile.
+  /// The time that Foundation's own timer gives a request. Foundation does not tell libcurl, and `getAllTasks` is no way to
+  /// learn it: Foundation reads its list of tasks on another thread than the one that changes it, which can end the process.
   ///
-  /// So it is read where it lies, in the object that hears libcurl: on the queue that this object belongs to. A Foundation that
-  /// keeps it elsewhere says nothing, and the session's time-out counts.
+  /// So it is read from the object that hears libcurl, on the queue that this object belongs to. If a Foundation keeps the
+  /// timer elsewhere, the session's time-out counts.
   enum RequestTimer {
     private static let ownerClass: AnyClass? = NSClassFromString("FoundationNetworking._EasyHandle")
 
@@ -184,8 +184,7 @@
     static func seconds(of owner: UnsafeRawPointer?) -> Double? {
       // An object begins with its class: nothing else is taken for one.
       guard let owner, let ownerClass,
-        owner.load(as: UnsafeRawPointer.self)
-          == unsafeBitCast(ownerClass, to: UnsafeRawPointer.self)
+        owner.load(as: UInt.self) == UInt(bitPattern: ObjectIdentifier(ownerClass))
       else { return nil }
       let object = Unmanaged<AnyObject>.fromOpaque(owner).takeUnretainedValue()
       let timer = Mirror(reflecting: object).descendant("timeoutTimer", "some", "milliseconds")
@@ -316,8 +315,8 @@
       self.verdict = Locked(verdict)
     }
 
-    /// The verdict by which it was accepted, once: it is told at the end of the handshake alone. Until then anybody can send
-    /// another server's certificates, and only who has the key ends it (RFC 8446 section 4.4.3).
+    /// The verdict that accepted it; `nil` from the second call on. It is told only after the handshake: until then anybody can
+    /// send another server's certificates, and only the owner of the key can complete it (RFC 8446 section 4.4.3).
     func takeVerdict() -> Verdict? {
       verdict.withLock { verdict in
         defer { verdict = nil }

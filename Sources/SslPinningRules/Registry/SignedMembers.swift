@@ -53,7 +53,7 @@ extension JSONObject {
     guard let value = self["critical"] else { return [] }
     guard let list = value.arrayValue, !list.isEmpty else { throw .member("critical") }
     var names: [String] = []
-    // Their bytes: each name is compared with all others, and a thief writes as many as he likes.
+    // A thief writes as many names as he likes: comparing each with all others would take minutes.
     var seen: Set<[UInt8]> = []
     for element in list {
       guard let name = element.stringValue, self[name] != nil, !base.contains(name),

@@ -66,9 +66,9 @@ public struct StoredState: Sendable {
   }
 
   /// The same in at most `limit` bytes: documents of vanished hosts are left out, the oldest first, until it
-  /// fits, and what was enforced earlier in the epoch if it does not fit without them: a thief of the online key makes that
-  /// as long as he likes, and a file that is not read again forgets its version. What is believed now is never left out;
-  /// what its statement enforces is in that.
+  /// fits. If it is still too large, `enforced` is left out: a thief of the online key makes that as long as he likes, and if
+  /// the file is too large to be read again, the version is forgotten. What is believed now is never left out, nor is what
+  /// its statement enforces.
   package func encoded(within limit: Int) -> [UInt8] {
     let all = encoded
     var excess = all.count - limit

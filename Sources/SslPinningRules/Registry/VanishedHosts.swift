@@ -112,8 +112,8 @@ struct VanishedHosts: Sendable {
 struct AcceptedDocument: Sendable {
   /// As received.
   let bytes: [UInt8]
-  /// SHA-256 over them. Documents are told apart by it: one that hosts vanished from is looked at for each of them, and whole
-  /// documents of a thief's, with one payload and many hosts, would keep the epoch that heals from taking force for minutes.
+  /// SHA-256 over them. Documents are compared by it, once for each host that vanished. With a thief's documents of many hosts,
+  /// comparing the bytes takes minutes, and the epoch that heals does not take force meanwhile.
   let digest: [UInt8]
   /// SHA-256 over the canonical payload, in lower-case hex.
   let payloadDigest: String

@@ -194,8 +194,8 @@ extension RegistryService {
     for message in messages { log.event(.warn, "words_left", ["message": message]) }
   }
 
-  /// The same of a server that takes over: it may have had an edit first, while people decided more where the configuration was
-  /// the one of before.
+  /// The same for a server that takes over. It may have had an edit before the other one, where people went on deciding by the
+  /// old configuration.
   static func tellMoved(
     by documents: [DocumentConfiguration], _ coordinators: [DocumentCoordinator],
     _ store: SealedStore, _ log: ServerLog
@@ -234,14 +234,15 @@ extension RegistryService {
   func checkTerms(_ read: ServerConfiguration) async throws(RegistryServiceError) -> [String] {
     let before = Dictionary(
       inForce.withLock(\.documents).map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $1 })
+    let coordinators = duty.coordinators
     // All at once: a slow signature each, one after the other, would put an edit off for minutes.
     await withTaskGroup(of: Void.self) { group in
-      for coordinator in duty.coordinators {
+      for coordinator in coordinators {
         group.addTask { _ = await coordinator.settledState() }
       }
     }
-    let states = await Self.states(of: duty.coordinators, in: store)
-    let live = Set(duty.coordinators.map(\.file))
+    let states = await Self.states(of: coordinators, in: store)
+    let live = Set(coordinators.map(\.file))
     if let moved = MovedHosts.messages(read.documents, states, in: live, areLive: true).first {
       throw .terms(moved)
     }

@@ -179,10 +179,10 @@ struct AnnouncementJob {
       let before = AnnouncementJob(path: path)
       // The same call again goes on with what it leads.
       let isSame = before?.words == words && before?.directory == directory
-      // Who took it out of its chain would have its key used while a list before it lacks that.
+      // Taken out of its chain, its key would be used though a list that comes before it may lack that key.
       if isSame, leader == nil, let first = before?.leader?.job {
         throw .no(
-          "\(key) is announced by the command of another one, which goes on with it; hint: that is the one of \(first.key)"
+          "\(key) is announced by the command of another one, which goes on with it; hint: call that one again, with \(first.key)"
         )
       }
       let led = before?.led ?? []
