@@ -42,6 +42,7 @@ struct MetricsRoute: Sendable {
   private let health: ServiceHealth
   private let ticks: @Sendable () -> Int64
   private let reports: (any ReportsSource)?
+  private let tokens: SeenTokens?
   private let pages = Locked(Pages())
 
   /// The most pages in memory, those that are still being sent included. With the default time-outs, and if
@@ -64,6 +65,7 @@ struct MetricsRoute: Sendable {
   init(
     metrics: ServerMetrics, coordinators: @escaping @Sendable () -> [DocumentCoordinator],
     clock: SteadyClock, health: ServiceHealth, reports: (any ReportsSource)? = nil,
+    tokens: SeenTokens? = nil,
     ticks: @escaping @Sendable () -> Int64 = MonotonicReading.milliseconds
   ) {
     (self.metrics, self.coordinators, self.clock, self.ticks) = (
@@ -71,6 +73,7 @@ struct MetricsRoute: Sendable {
     )
     self.health = health
     self.reports = reports
+    self.tokens = tokens
   }
 
   func answer() -> HTTPReply { .later { await page().value } }
@@ -122,6 +125,7 @@ struct MetricsRoute: Sendable {
     metrics.alerts(alerts, refusing: refusing)
     metrics.pendingApprovals(held)
     if let picture = await reports?.picture() { metrics.service.reports(picture.reports) }
+    metrics.service.tokens(endAt: tokens?.nextEnd(at: standing.time))
     return metrics.exposition(at: standing.time)
   }
 }

@@ -90,6 +90,11 @@ final class ServiceMetrics: Sendable {
     labels: ["receiver"]
   ) { Gauge() }
 
+  private let tokenEnds = MetricFamily(
+    "ssl_pinning_token_ends_timestamp_seconds",
+    help: "When the first of the administrators' tokens ends that are in use and were made to last"
+  ) { Gauge() }
+
   private let reloads = MetricFamily(
     "ssl_pinning_configuration_reload_success",
     help: "0 where the configuration that was read last was refused, else 1"
@@ -155,6 +160,7 @@ final class ServiceMetrics: Sendable {
     }
     for outcome in ReportOutcome.allCases { _ = reports.cell(outcome.rawValue) }
     reports([:])
+    tokens(endAt: nil)
   }
 
   var all: [any ExposedMetric] {
@@ -163,7 +169,7 @@ final class ServiceMetrics: Sendable {
       requestDuration, absences, storeDuration, storeErrors,
       reports, reportChains, reportClasses, reportRecord, reportGroupsDropped, readableReports,
       reportRecordsSetAside, clockBelief, clockSync, clockOffsets, notifications,
-      waitingNotifications,
+      waitingNotifications, tokenEnds,
     ]
   }
 
@@ -184,6 +190,11 @@ final class ServiceMetrics: Sendable {
     for kind in ReportClass.allCases {
       reportClasses.cell(kind.rawValue).set(Double(counts[kind] ?? 0))
     }
+  }
+
+  /// When the first token ends of those that are in use and were made to last, in Unix seconds; `nil` if there is none.
+  func tokens(endAt end: Int64?) {
+    if let end { tokenEnds.cell().set(Double(end)) } else { tokenEnds.remove() }
   }
 
   /// How many reported chains led to an authority.

@@ -114,15 +114,21 @@ actor ConditionSurvey {
 }
 
 extension SeenTokens {
-  /// Tokens that were made to last, were used here, and end soon: a job that renews with one will fail.
+  /// Tokens that were made to last and were used here, without those that ended long ago.
+  private func lasting(at now: Int64) -> [String: Administrator] {
+    current.mapValues(\.administrator).filter { _, administrator in
+      administrator.expires - administrator.issued >= 2 * Condition.tokenNotice
+        && administrator.expires > now - Condition.tokenNotice
+    }
+  }
+
+  /// When the first of them ends, in Unix seconds; `nil` if there is none.
+  func nextEnd(at now: Int64) -> Int64? { lasting(at: now).values.map(\.expires).min() }
+
+  /// Those of them that end soon: a job that renews with one will fail.
   func ending(at now: Int64) -> [Condition] {
-    current.compactMap { id, use in
-      let administrator = use.administrator
-      let isLasting =
-        administrator.expires - administrator.issued >= 2 * Condition.tokenNotice
-      guard isLasting, administrator.expires - now < Condition.tokenNotice,
-        administrator.expires > now - Condition.tokenNotice
-      else { return nil }
+    lasting(at: now).compactMap { id, administrator in
+      guard administrator.expires - now < Condition.tokenNotice else { return nil }
       return Condition(
         .tokenEnds, subject: id, since: administrator.expires - Condition.tokenNotice,
         message:

@@ -166,7 +166,7 @@ public final class RegistryService: Sendable {
       reports: reports.map { [metrics] in ReportRoutes($0, metrics: metrics) },
       metrics: MetricsRoute(
         metrics: metrics, coordinators: { [duty] in duty.coordinators }, clock: clock,
-        health: health, reports: reports),
+        health: health, reports: reports, tokens: tokens),
       hasMetrics: configuration.metricsListen == nil)
     let listeners: ServiceListeners
     do throws(HTTPServerError) {

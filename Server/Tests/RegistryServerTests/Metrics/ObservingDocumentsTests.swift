@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import TestSupport
 import Testing
 
@@ -44,12 +45,104 @@ struct ObservingDocumentsTests {
     if case .scalar(let text, _) = node?.content { text } else { nil }
   }
 
+  /// The rules of `alerts.yaml`.
+  private static func rules() throws -> [ConfigurationNode] {
+    let root = try YAMLDocument.root(of: try bytes("alerts.yaml"))
+    return items(member(root, "groups")).flatMap { items(member($0, "rules")) }
+  }
+
+  private static func severity(of rule: ConfigurationNode) -> String? {
+    text(member(member(rule, "labels"), "severity"))
+  }
+
+  /// The rules that tell what each kind of notification does.
+  private static let rulesByKind: [String: Set<String>] = [
+    "key-held": ["SslPinningAppsRefused", "SslPinningApprovalWaits"],
+    "chain-refused": ["SslPinningAppsRefused", "SslPinningInterceptionSuspected"],
+    "ca-missing": ["SslPinningAppsRefused"],
+    "denied-key-seen": ["SslPinningAppsRefused"],
+    "certificate-ends": ["SslPinningCertificateExpiresSoon", "SslPinningCertificateExpired"],
+    "refusals-rise": ["SslPinningReportsRise"],
+    "interception": ["SslPinningInterception"],
+    "unannounced-key": ["SslPinningUnannouncedKey"],
+    "mass-change": ["SslPinningMassChange"],
+    "key-withdrawn": ["SslPinningKeyWithdrawn"],
+    "key-undecided": ["SslPinningKeyUndecided"],
+    "staged-key-unshown": ["SslPinningStagedKeyUnshown"],
+    "too-many-keys": ["SslPinningKeyUndecided"],
+    "unreachable": ["SslPinningLooksFail", "SslPinningEndpointUnproved"],
+    "left-configuration": ["SslPinningLeftConfiguration"],
+    "vantage-blocked": ["SslPinningVantageBlocked"],
+    "vantage-silent": ["SslPinningVantageSilent"],
+    "signing": ["SslPinningAppsRefused", "SslPinningNotPublished"],
+    "storing": ["SslPinningAppsRefused", "SslPinningNotPublished", "SslPinningStoreFails"],
+    "store-away": ["SslPinningStoreAway"],
+    "store-lost": ["SslPinningStoreLost"],
+    "seal-broken": ["SslPinningStoreNotBelieved"],
+    "other-signing-key": ["SslPinningStoreNotBelieved"],
+    "document-late": ["SslPinningDocumentOld"],
+    "key-set-ends": ["SslPinningKeySetEnds"],
+    "token-ends": ["SslPinningTokenEnds"],
+    "clock": ["SslPinningClockDoubted"],
+  ]
+
+  /// The rules that tell what no notification does: how several servers, and those who read them, are.
+  private static let otherRules: Set<String> = [
+    "SslPinningAbsent", "SslPinningProposalWaits", "SslPinningNobodyLooks",
+    "SslPinningDocumentEmpty", "SslPinningDocumentWentBack", "SslPinningServersDisagree",
+    "SslPinningNoLeader", "SslPinningTwoLeaders", "SslPinningOpenAlerts", "SslPinningStoreSlow",
+    "SslPinningRequestsFail", "SslPinningReportsNotKept", "SslPinningNotificationsFail",
+    "SslPinningConfigurationRefused", "SslPinningLogDropped", "SslPinningSeriesRefused",
+  ]
+
+  /// The severities that each kind of notification may have, by the column "Apps are refused" of `notifications.md`.
+  private static func severities() throws -> [String: Set<String>] {
+    let text = String(decoding: try bytes("notifications.md"), as: UTF8.self)
+    var found: [String: Set<String>] = [:]
+    for line in text.split(separator: "\n")
+    where line.hasPrefix("| `") && !line.hasPrefix("| `kind`") {
+      let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      let (kinds, refused) = (try #require(cells.first), try #require(cells.last))
+      let severities: Set<String> =
+        refused.hasPrefix("no")
+        ? ["warning"] : refused.hasPrefix("yes") ? ["critical"] : ["warning", "critical"]
+      for kind in kinds.split(separator: ", ") {
+        found[kind.trimmingCharacters(in: ["`"])] = severities
+      }
+    }
+    return found
+  }
+
+  @Test("every kind of notification has rules of its severities, and the rules tell no other kind")
+  func kinds() throws {
+    let rules = Dictionary(
+      try Self.rules().map { (Self.text(Self.member($0, "alert")) ?? "", $0) }
+    ) { first, _ in first }
+    let severities = try Self.severities()
+    let kinds = Set(Condition.Kind.all.map(\.name))
+    #expect(Set(severities.keys) == kinds)
+    #expect(Set(Self.rulesByKind.keys) == kinds)
+    let telling = Self.rulesByKind.values.reduce(into: Set<String>()) { $0.formUnion($1) }
+    #expect(telling.isDisjoint(with: Self.otherRules))
+    #expect(telling.union(Self.otherRules) == Set(rules.keys))
+    for (kind, names) in Self.rulesByKind {
+      let found = names.compactMap { name in rules[name].flatMap { Self.severity(of: $0) } }
+      #expect(Set(found) == severities[kind], "\(kind)")
+    }
+    for (name, rule) in rules {
+      let expression = Self.text(Self.member(rule, "expr")) ?? ""
+      let meant = Self.rulesByKind.filter { $0.value.contains(name) }.keys
+      for match in expression.matches(of: /kind=~?"([^"]+)"/) {
+        let named = match.output.1.split(separator: "|").map { String($0) }
+        #expect(Set(named) == Set(meant), "\(name)")
+      }
+    }
+  }
+
   @Test("every alert has an expression over metrics that exist, a severity and words for a person")
   func alerts() throws {
     let known = Set(try Self.metrics().keys)
-    let root = try YAMLDocument.root(of: try Self.bytes("alerts.yaml"))
-    let rules = Self.items(Self.member(root, "groups"))
-      .flatMap { Self.items(Self.member($0, "rules")) }
+    let rules = try Self.rules()
     #expect(rules.count > 15)
     var alerts: Set<String> = []
     for rule in rules {
@@ -57,8 +150,7 @@ struct ObservingDocumentsTests {
       #expect(alerts.insert(alert).inserted)
       let names = try Self.names(in: try #require(Self.text(Self.member(rule, "expr"))))
       #expect(!names.isEmpty && names.isSubset(of: known), "\(alert): \(names.subtracting(known))")
-      let severity = Self.text(Self.member(Self.member(rule, "labels"), "severity"))
-      #expect(["warning", "critical"].contains(severity))
+      #expect(["warning", "critical"].contains(Self.severity(of: rule)))
       for word in ["summary", "description"] {
         let text = Self.text(Self.member(Self.member(rule, "annotations"), word))
         #expect(text?.isEmpty == false, "\(alert) has no \(word)")

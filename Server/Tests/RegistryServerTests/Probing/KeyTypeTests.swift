@@ -357,9 +357,17 @@ import Testing
     let proxy = try InterceptingProxy.tunnelling { _, _ in .loopback(there.port) }
     let probe = try await prober(through: proxy).probe(endpoint(here.port))
     for isUnion in [true, false] {
+      let read = try configuration(
+        """
+        keys: [{fqdn: a.test, union: \(isUnion)}]
+        tls: {vantage_points: [{name: oslo, proxy: "http://127.0.0.1:\(proxy.port)"}]}
+        """)
+      let settings = CoordinatorSettings(try #require(read.documents.first), tls: read.tls)
+        .machine([])
+      let watched = try #require(settings.endpoints.first)
+      let context = EndpointsInForce(settings.endpoints).context(
+        of: watched, probe, in: DocumentState(), settings, isMassChange: false)
       var keys = EndpointKeys()
-      var context = DecisionContext()
-      (context.vantages, context.isUnion) = ([ProbeObservation.direct, "oslo"], isUnion)
       var events: [KeyEvent] = []
       for step in 0..<4 {
         events += keys.enter(
