@@ -10,7 +10,7 @@ import Testing
 /// moment, and for what none should.
 final class CannedServer: Sendable {
   private struct State {
-    var answers: [String: (status: UInt32, body: String)] = [:]
+    var answers: [String: (status: UInt32, body: String, gate: Gate?)] = [:]
     var requests: [String: Int] = [:]
   }
 
@@ -33,9 +33,13 @@ final class CannedServer: Sendable {
         return state.answers[path]
       }
       guard let answer else { return .now(HTTPRefusal.notFound) }
-      return .now(
-        HTTPResponse(
-          status: answer.status, headers: JSONHeaders.uncached, body: [UInt8](answer.body.utf8)))
+      let response = HTTPResponse(
+        status: answer.status, headers: JSONHeaders.uncached, body: [UInt8](answer.body.utf8))
+      guard let gate = answer.gate else { return .now(response) }
+      return .later {
+        await gate.wait()
+        return response
+      }
     }
     server = try HTTPServer(
       listen: try #require(ListenAddress("127.0.0.1:0")),
@@ -50,8 +54,10 @@ final class CannedServer: Sendable {
   var origin: String { "http://\(server.address)" }
 
   /// What a path below `/api/v1/admin/` answers from now on.
-  func answer(_ path: String, _ body: String, status: UInt32 = 200) {
-    state.withLock { $0.answers[path] = (status, body) }
+  ///
+  /// - Parameter gate: withholds each answer until it is open.
+  func answer(_ path: String, _ body: String, status: UInt32 = 200, behind gate: Gate? = nil) {
+    state.withLock { $0.answers[path] = (status, body, gate) }
   }
 
   /// How often a path was asked for.

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import RegistryServer
 import SslPinningRules
 import TestSupport
@@ -9,9 +10,15 @@ extension ConsoleTests {
     private static let hosts = ["a.example.com", "b.example.com", "c.example.com", "d.example.com"]
 
     /// Four endpoints, of which so many show keys under a CA that is new for them.
-    private static func stage(held: Int) async throws -> ConsoleStage {
-      let keys = hosts.map { "{fqdn: \($0), file: all.json}" }.joined(separator: ", ")
-      let stage = try ConsoleStage(keys: "[\(keys)]")
+    ///
+    /// - Parameters:
+    ///   - terms: what else each entry says.
+    ///   - points: the vantage points, which see the same.
+    private static func stage(
+      held: Int, terms: String = "", points: [String] = []
+    ) async throws -> ConsoleStage {
+      let keys = hosts.map { "{fqdn: \($0), file: all.json\(terms)}" }.joined(separator: ", ")
+      let stage = try ConsoleStage(keys: "[\(keys)]", points: points)
       for (index, host) in hosts.enumerated() { stage.prepare(pin(UInt8(index + 1)), at: host) }
       try await stage.start()
       for (index, host) in hosts.prefix(held).enumerated() {
@@ -23,10 +30,27 @@ extension ConsoleTests {
     @Test("says first where apps are refused, since when and why, and nothing beside it in green")
     func refused() async throws {
       let stage = try await Self.stage(held: 3)
+      let report = JSONValue.object([
+        "hostname": .string("a.example.com"), "validated-certificate-chain": .array([]),
+        "presented-pins": .array([.string(pin(101).base64)]),
+      ]).canonicalBytes
+      for _ in 0..<2 {
+        let answer = try await HTTPProbe.fetch(
+          "\(try stage.origin)/api/v1/reports", method: "POST", body: report)
+        #expect(answer.status == 204)
+      }
+      // Reports are counted every few seconds.
+      stage.clock.advance(11)
       let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
-      try await page.wait(for: "Apps are refused now", in: "[data-key=refusing]")
+      try await page.wait(for: "Apps sent 2 reports in 24 hours.", in: "[data-key=refusing]")
       let panel = try await page.text("[data-key=refusing]")
-      #expect(panel.contains("3 endpoints") && panel.contains("a.example.com:443"))
+      #expect(panel.contains("Apps are refused now") && panel.contains("a.example.com:443"))
+      #expect(panel.contains("3 endpoints, since "))
+      let since = try await page.browser.run(
+        "return Date.parse(document.querySelector('[data-key=refusing] time').dateTime) / 1000"
+      ).integerValue
+      let first = try #require(since)
+      #expect(try await stage.get("overview").contains("],\"since\":\(first),\"total\":3"))
       #expect(panel.contains("its CA is neither known here"))
       #expect(try await page.count("main .badge.good") == 0)
       #expect(
@@ -121,6 +145,7 @@ extension ConsoleTests {
       #expect(group.first?.hasPrefix("CN=Authority 203") == true)
       #expect(group.first?.contains(pin(0xcb).base64) == true && group.dropFirst().first == "3")
       try await page.press("Approve all of CN=Authority 203")
+      #expect(try await page.browser.run(Self.why).stringValue == "")
       try await page.fill("Why", with: "our new CA")
       try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 20")
       try await page.press("Approve all", in: "dialog")
@@ -132,6 +157,59 @@ extension ConsoleTests {
       try await page.wait(for: "No key waits for a decision.")
       #expect(try await stage.get("overview").contains("\"refusing\":{\"endpoints\":[],"))
       #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
+    /// What the open dialog gives as the reason.
+    private static let why = "return document.querySelector('dialog [name=why]').value"
+
+    @Test(
+      "is over with two clicks where a quorum of vantage points agrees and only a person is asked")
+    func twoClicks() async throws {
+      let stage = try await Self.stage(
+        held: 3, terms: ", approval: manual", points: ["oslo", "rome"])
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.go(to: "#/pending", heading: "Pending approvals")
+      try await page.press("Approve all of CN=Authority 203")
+      #expect(try await page.count("dialog [name=confirmation]") == 0)
+      try await page.press("Approve all", in: "dialog")
+      try await page.wait(for: "3 keys are approved.", in: "#notice")
+      try await page.wait(for: "No key waits for a decision.")
+      let history = try await stage.get("documents/all.json/history")
+      #expect(
+        history.contains(
+          "a person decides about this endpoint's keys; its CA is known, named in issuers, or "
+            + "vouched for by a quorum of vantage points"))
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
+    @Test("is over with one decision about all keys of a reason, whose words can be changed")
+    func byCause() async throws {
+      let stage = try await Self.stage(
+        held: 3, terms: ", approval: manual", points: ["oslo", "rome"])
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.go(to: "#/pending", heading: "Pending approvals")
+      try await page.press("Approve all of a person decides", in: "[data-key=groups]")
+      #expect(try await page.browser.run(Self.why).stringValue?.contains("quorum") == true)
+      try await page.fill("Why", with: "renewed by us")
+      try await page.press("Approve all", in: "dialog")
+      try await page.wait(for: "3 keys are approved.", in: "#notice")
+      try await page.wait(for: "No key waits for a decision.")
+      #expect(try await stage.get("documents/all.json/history").contains("\"renewed by us\""))
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
+    @Test("offers no approval by reason where a CA is new, but by CA")
+    func noApprovalByCause() async throws {
+      let stage = try await Self.stage(held: 3)
+      let page = try await ConsolePage.open(
+        try stage.origin, token: try stage.token(), at: "#/pending", heading: "Pending approvals")
+      let reason = try await page.rows(ofTable: "Keys that wait for one reason").first ?? []
+      #expect(reason.first?.hasPrefix("its CA is neither known") == true)
+      #expect(reason.last?.contains("Approve by CA") == true)
+      #expect(reason.last?.contains("Approve all") == false)
       await stage.stop()
     }
   }

@@ -44,6 +44,34 @@ extension ConsoleTests {
       await stage.stop()
     }
 
+    @Test("says that nothing is amiss only where there is no alert, no reason and nobody refused")
+    func calm() async throws {
+      func overview(reasons: String = "", refusing: Int = 0) -> String {
+        """
+        {"version":"1","time":1,"leader":true,"readiness":{"ready":true,"reasons":[\(reasons)]},
+         "clock":{"believed":true,"wall":1,"synchronized":true},"documents":[],
+         "refusing":{"total":\(refusing),"since":1,"endpoints":[]},"alertsTotal":0,"alerts":[],
+         "expiriesTotal":0,"expiries":[],"reports":null}
+        """
+      }
+      let server = try CannedServer()
+      server.answer("overview", overview())
+      let page = try await ConsolePage.open(server.origin, token: "any")
+      try await page.wait(for: "nothing is amiss", in: "[data-key=health]")
+      for (answer, trouble) in [
+        (overview(reasons: #""the disk is full""#), "the disk is full"),
+        (overview(refusing: 2), "Apps are refused now"),
+      ] {
+        server.answer("overview", answer)
+        try await page.browser.reload()
+        try await page.wait(for: trouble)
+        #expect(try await page.text("[data-key=health]").contains("Alerts"))
+        #expect(try await page.text("[data-key=health]").contains("nothing is amiss") == false)
+      }
+      #expect(try await page.troubles() == [])
+      await server.stop()
+    }
+
     @Test("says that the clock is doubted, and asks before somebody says that it is right")
     func clock() async throws {
       let stage = try ConsoleStage(keys: "[{fqdn: www.example.com}]")

@@ -84,6 +84,30 @@ extension ConsoleTests {
       await server.stop()
     }
 
+    @Test("a server that hangs is told after three seconds, beside what it said before")
+    func hanging() async throws {
+      let server = try CannedServer()
+      server.answer("documents/a.json", Self.document(health: "ok"))
+      let browser = try await Browser.shared()
+      let script = try await browser.runOnNewPages(Self.hurry)
+      let page = try await ConsolePage.open(
+        server.origin, token: "any", at: "#/document/a.json", heading: "a.json")
+      let gate = Gate()
+      server.answer("documents/a.json", Self.document(health: "alarm"), behind: gate)
+      try await page.wait(
+        for: "The server has not answered for 3 s. What you see may be out of date.",
+        in: "#trouble")
+      #expect(try await page.count("main.stale") == 1)
+      #expect(try await page.text("tbody").contains("Alarm") == false)
+      gate.open()
+      try await page.wait(for: "Alarm", in: "tbody")
+      try await page.wait(untilGone: "has not answered", in: "#trouble")
+      try await page.wait(untilNone: "main.stale")
+      #expect(try await page.troubles() == [])
+      try await browser.runNoMore(script)
+      await server.stop()
+    }
+
     @Test("nothing is asked for while nobody looks")
     func hidden() async throws {
       let server = try CannedServer()

@@ -16,9 +16,14 @@ struct ConsoleStage {
   private let directory: TemporaryDirectory
   private let configuration: ServerConfiguration
   private let service: RegistryService
+  private let vantages: [String]
 
-  /// - Parameter keys: the YAML list of `keys`, in flow style.
-  init(keys: String, more: String = "") throws {
+  /// - Parameters:
+  ///   - keys: the YAML list of `keys`, in flow style.
+  ///   - points: the vantage points, which see what this server sees.
+  init(keys: String, more: String = "", points: [String] = []) throws {
+    vantages = [ProbeObservation.direct] + points
+    let listed = points.enumerated().map { "{name: \($1), proxy: 'http://localhost:\($0 + 1)'}" }
     directory = try makeKeyDirectory()
     began = Int64(Date().timeIntervalSince1970)
     clock = TestClock(began)
@@ -27,7 +32,7 @@ struct ConsoleStage {
       keys: \(keys)
       server: {listen: "127.0.0.1:0"}
       storage: {type: memory}
-      tls: {dir: "\(directory.path())"}
+      tls: {dir: "\(directory.path())", vantage_points: [\(listed.joined(separator: ", "))]}
       \(more)
       """)
     service = try RegistryService(
@@ -100,8 +105,9 @@ struct ConsoleStage {
           pin: pin(issuer), subject: authority, issuer: authority, notBefore: began - 86_400_000,
           notAfter: began + 86_400_000)
       ])
-    return ProbeResult(observations: [
-      ProbeObservation(address: "192.0.2.1:443", outcome: .accepted(chain))
-    ])
+    return ProbeResult(
+      observations: vantages.map {
+        ProbeObservation(vantage: $0, address: "192.0.2.1:443", outcome: .accepted(chain))
+      })
   }
 }

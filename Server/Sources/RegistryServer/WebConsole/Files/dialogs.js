@@ -102,7 +102,10 @@ export function choice(label, name, options, chosen) {
     ([value, text]) => element("option", { value, selected: value === chosen }, text))));
 }
 
-/// Why, for the history.
-export function reason(isRequired) {
-  return line("Why", "why", { required: isRequired, maxlength: 500, hint: "For the history, in your words." });
+/// Why, for the history. `known`: what is there already, to be edited.
+export function reason(isRequired, known) {
+  return line("Why", "why", {
+    required: isRequired, maxlength: 500, value: known,
+    hint: known ? "For the history. Say more if you know more." : "For the history, in your words.",
+  });
 }

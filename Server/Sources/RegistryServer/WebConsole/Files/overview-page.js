@@ -62,6 +62,7 @@ function refusingPanel({ refusing: { total, since, endpoints }, isHeld, authorit
 function healthPanel({ readiness, leader, version, time, documents, alertsTotal, refusing, reports }) {
   // Beside an outage nothing is said in green.
   const state = (name) => (refusing.total > 0 ? calmBadge(name) : stateBadge(name));
+  const isCalm = alertsTotal === 0 && readiness.reasons.length === 0 && refusing.total === 0;
   const sum = (count) => documents.reduce((total, document) => total + count(document), 0);
   const tile = (label, value, detail) => element(
     "div", { class: "tile", "data-key": label },
@@ -79,7 +80,8 @@ function healthPanel({ readiness, leader, version, time, documents, alertsTotal,
       tile("Active keys", sum((document) => document.counts.active).toLocaleString("en"),
         element("span", null, `${sum((document) => document.counts.staged)} staged, ${sum((document) => document.counts.retiring)} retiring`)),
       tile("Held keys", sum((document) => document.counts.held).toLocaleString("en"), element("span", null, "wait for a decision")),
-      tile("Alerts", alertsTotal.toLocaleString("en"), element("span", null, alertsTotal === 0 ? "nothing is amiss" : "see below")),
+      tile("Alerts", alertsTotal.toLocaleString("en"),
+        isCalm ? element("span", null, "nothing is amiss") : alertsTotal === 0 ? null : element("span", null, "see below")),
       reports === null ? null : tile("Reports, 24 hours", link(sum24(reports).toLocaleString("en"), "#/reports"), [
         reports.collecting ? null : element("span", null, "this server takes none"),
         sparkline(reports.hourly, `Reports in each of the last 24 hours: at most ${Math.max(0, ...reports.hourly).toLocaleString("en")}`)])),
