@@ -123,6 +123,8 @@ def try_service(machine):
     check("runs as its user, without a right to anything",
           rights["Uid"].split() == [user] * 4 and rights["NoNewPrivs"] == "1" and rights["Seccomp"] == "2"
           and all(int(rights[name], 16) == 0 for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb")), rights)
+    limits = machine.run(f"cat /proc/{state['MainPID']}/limits").stdout
+    check("leaves no core dump", re.search(r"^Max core file size +0 +0 ", limits, re.M), limits)
     exposure = machine.run("systemd-analyze security ssl-pinning | tail -n 1").stdout
     level = re.search(r"(\d+\.\d+)", exposure)
     check("docs/install.md has what systemd-analyze security counts", level and f"counts {level[1]} of 10" in PAGE, exposure)

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <openssl/bio.h>
 
@@ -179,5 +181,13 @@ void pp_memory_give_back(void) {
   malloc_trim(0);
 #endif
 }
+
+void pp_memory_hide(void) {
+  const struct rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L);
+}
+
+bool pp_memory_is_hidden(void) { return prctl(PR_GET_DUMPABLE, 0L, 0L, 0L, 0L) == 0; }
 
 #endif

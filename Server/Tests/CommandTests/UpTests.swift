@@ -69,6 +69,38 @@ struct UpTests {
     }
   }
 
+  @Test("says https in the line that says where it listens with a certificate")
+  func secured() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      let authority = try CertificateAuthority.makeRoot(name: "Root")
+      let identity = try authority.issue(names: ["127.0.0.1"])
+      try directory.write(authority.root.pem, to: "ca.pem")
+      try directory.write(identity.certificateChainPEM, to: "server.pem")
+      try directory.write(try identity.keyPEM, to: "server.key")
+      try directory.write(
+        """
+        keys: [{fqdn: localhost, port: 1}]
+        server: {certificate: \(directory.path("server.pem")), private_key: \(directory.path("server.key"))}
+        tls: {dir: \(directory.path())}
+        storage: {type: memory}
+        """, to: "config.yaml")
+      let server = try Tool.start(
+        ["up", "--config-path", directory.path(), "--listen", "127.0.0.1:0"])
+      let marker = "listening on "
+      try await server.waitForOutput(containing: marker)
+      try await server.waitForOutput(containing: "\n")
+      let line = try #require(
+        server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
+      let url = String(line.dropFirst(marker.count))
+      #expect(url.hasPrefix("https://127.0.0.1:"))
+      let answer = try await ChildProcess.run(
+        "curl", ["-sS", "--noproxy", "*", "--cacert", directory.path("ca.pem"), url + "/livez"])
+      #expect(answer.exitCode == 0, "\(answer.stderr)")
+      #expect(try await server.terminate(seconds: 30).exitCode == 0)
+    }
+  }
+
   @Test("goes on after SIGHUP, and ends on a SIGTERM that comes as soon as it listens")
   func signals() async throws {
     try await withTemporaryDirectory { directory in
@@ -157,6 +189,41 @@ struct UpTests {
       let line = try #require(limits.split(separator: "\n").first { $0.contains("open files") })
       #expect(try #require(line.split(separator: " ").compactMap { Int($0) }.first) > 1024 + 256)
       _ = try await server.terminate(seconds: 30)
+    }
+  }
+
+  @Test(
+    "leaves no core dump, whatever its shell allows: it has keys, and so has a vantage point",
+    arguments: [
+      "up --listen 127.0.0.1:0",
+      "vantage --client \(Data(repeating: 7, count: 32).base64EncodedString())"
+        + " --host a.example --listen 127.0.0.1:0",
+    ])
+  func coreDumps(_ call: String) async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "config.yaml")
+      let server = try ChildProcess(
+        "sh", ["-c", "ulimit -S -c $(ulimit -H -c); exec \"$0\" \(call)", try Tool.path()],
+        directory: directory.url)
+      try await server.waitForOutput(containing: "listening on ")
+      let limits = try String(
+        contentsOfFile: "/proc/\(server.processIdentifier)/limits", encoding: .utf8)
+      let line = try #require(limits.split(separator: "\n").first { $0.contains("core file") })
+      #expect(line.split(separator: " ").compactMap { Int($0) } == [0, 0], "\(line)")
+      _ = try await server.terminate(seconds: 30)
+    }
+  }
+
+  // In a process of its own: nothing undoes it.
+  @Test("hides its memory from the other processes of its user")
+  func hiddenMemory() async {
+    await #expect(processExitsWith: .success) {
+      guard !ProcessMemory.isHidden else { exit(3) }
+      ProcessMemory.hide()
+      guard ProcessMemory.isHidden else { exit(4) }
     }
   }
 

@@ -3,6 +3,7 @@
 
 #if defined(__linux__)
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /// A BIO over a connected socket whose writes never raise SIGPIPE (send with MSG_NOSIGNAL).
@@ -47,6 +48,13 @@ void pp_memory_economise(int arenas, int large);
 
 /// Has the allocator give back what is free: malloc_trim(3).
 void pp_memory_give_back(void);
+
+/// Has the kernel write no core dump of this process, and let no other process of its user read its memory:
+/// PR_SET_DUMPABLE of prctl(2), which Swift cannot call, and RLIMIT_CORE of setrlimit(2).
+void pp_memory_hide(void);
+
+/// Whether the kernel does so: PR_GET_DUMPABLE.
+bool pp_memory_is_hidden(void);
 
 #endif
 #endif

@@ -50,7 +50,7 @@ package enum SmallFile {
   }
 }
 
-/// How the system's allocator treats this process.
+/// How the system treats the memory of this process.
 package enum ProcessMemory {
   /// Limits the allocator's arenas for threads that start later, and returns blocks above 1 MiB to the
   /// system as soon as they are freed.
@@ -61,4 +61,15 @@ package enum ProcessMemory {
 
   /// Returns free memory to the system. Takes some milliseconds: call it after large, rare work.
   package static func giveBack() { pp_memory_give_back() }
+
+  /// Keeps what is in memory, private keys above all, out of core dumps, and from other processes of the same
+  /// user (ptrace(2), `/proc/PID/mem`).
+  ///
+  /// - Root reads it all the same.
+  /// - Programs that this process starts inherit the limit of core dumps, and not the rest: execve(2) ends that.
+  /// - Files in `/proc/PID` belong to root from then on. The process still reads its own, but for `environ`.
+  package static func hide() { pp_memory_hide() }
+
+  /// Whether it is hidden from other processes.
+  package static var isHidden: Bool { pp_memory_is_hidden() }
 }
