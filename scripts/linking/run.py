@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Does a program pin however it is linked, beside other users of libcurl? Builds the package beside this file
 with the dynamic and the static standard library, each lazily bound and under full RELRO, and runs it
-against a server of its own.
+against a server of its own: beside a plugin with libcurl's GnuTLS flavour, and beside one with a
+second copy of the OpenSSL flavour, which is the program's own.
 
 The control: with another pin than the server's, the program has to fail. So it has, and to say that it
 cannot pin, where a library that is loaded first takes one of libcurl's functions for itself.
@@ -12,6 +13,7 @@ import functools
 import hashlib
 import http.server
 import os
+import platform
 import ssl
 import subprocess
 import sys
@@ -32,6 +34,9 @@ WAYS = {
     "static standard library, full RELRO": STATIC + FULL_RELRO,
 }
 
+# What libcurl writes into each of its multi handles, and looks for: its CURL_MULTI_HANDLE.
+MULTI_MARK = b"\x1e\xab\x0b\x00"
+
 
 def run(*command, **options):
     return subprocess.run(command, check=True, capture_output=True, **options).stdout
@@ -50,6 +55,26 @@ def make_certificates(place):
         "-out", place / "server.pem")
     key = run("openssl", "pkey", "-in", place / "server.key", "-pubout", "-outform", "DER")
     return "sha256/" + base64.b64encode(hashlib.sha256(key).digest()).decode()
+
+
+def make_plugin(place, tls):
+    """The program's own use of libcurl, linked to another one that is built on this TLS library."""
+    source, plugin = PACKAGE / "Sources/OwnCurl", place / f"{tls}.so"
+    library = ["-l:libcurl-gnutls.so.4"]
+    if tls == "OpenSSL":
+        installed = run("clang", "-print-file-name=libcurl.so.4", text=True).strip()
+        code, copy = Path(installed).read_bytes(), place / "libcopy.so.4"
+        if platform.machine() == "x86_64" and MULTI_MARK not in code:
+            sys.exit(f"linking: {installed} marks its handles in a way that is not known here")
+        # It calls itself otherwise, or the linker would take it for the one that is loaded. It marks
+        # its handles otherwise, or a call that lands in the wrong one of the two would work as well;
+        # only x86-64 has the mark in one piece.
+        copy.write_bytes(code.replace(b"libcurl.so.4", b"libcopy.so.4")
+                         .replace(MULTI_MARK, b"\x1e\xab\x0c\x00"))
+        library = [copy, f"-Wl,-rpath,{place}"]
+    run("clang", "-shared", "-fPIC", f"-I{source}/include", "-o", plugin, source / "own_curl.c",
+        *library)
+    return plugin
 
 
 class Hello(http.server.BaseHTTPRequestHandler):
@@ -101,10 +126,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         pin = make_certificates(place)
-        plugin = place / "plugin.so"
-        source = PACKAGE / "Sources/OwnCurl"
-        run("clang", "-shared", "-fPIC", f"-I{source}/include", "-o", plugin, source / "own_curl.c",
-            "-l:libcurl-gnutls.so.4")
+        plugins = {tls: make_plugin(place, tls) for tls in ("GnuTLS", "OpenSSL")}
         (place / "thief.c").write_text("void *curl_multi_init(void) { return (void *)0; }\n")
         thief = place / "thief.so"
         run("clang", "-shared", "-fPIC", "-o", thief, place / "thief.c")
@@ -115,22 +137,25 @@ def main():
         for way, flags in WAYS.items():
             program = build(flags)
 
-            def command(pin, program=program):
+            def command(pin, tls="GnuTLS", program=program):
                 return [program, str(server.server_port), pin, place / "root.der",
-                        place / "root.pem", plugin, str(other_origin.server_port)]
-            done = attempt(command(pin))
-            works = done.returncode == 0 and done.stdout == "ok\n"
+                        place / "root.pem", str(other_origin.server_port), plugins[tls], tls]
+            faults = []
+            for tls in plugins:
+                done = attempt(command(pin, tls))
+                if done.returncode != 0 or done.stdout != "ok\n":
+                    faults.append(f"beside {tls}, exit code {done.returncode}: {done.stderr}")
             other = "sha256/" + base64.b64encode(bytes(32)).decode()
             control = attempt(command(other))
-            refuses = control.returncode != 0 and "is not pinned" in control.stderr
+            if control.returncode == 0 or "is not pinned" not in control.stderr:
+                faults.append(f"with another pin: {control.stderr}")
             mixed = attempt(command(pin), env={**os.environ, "LD_PRELOAD": str(thief)})
-            is_told = mixed.returncode != 0 and "cannot pin: curl_multi_" in mixed.stderr
-            is_right = works and refuses and is_told
-            print(f"linking: {way}: {'ok' if is_right else 'FAILED'}", flush=True)
-            if not is_right:
+            if mixed.returncode == 0 or "cannot pin: curl_multi_" not in mixed.stderr:
+                faults.append(f"with a function taken: {mixed.stderr}")
+            print(f"linking: {way}: {'FAILED' if faults else 'ok'}", flush=True)
+            if faults:
                 failed.append(way)
-                print((mixed if works and refuses else control if works else done).stderr,
-                      file=sys.stderr)
+                print(*faults, sep="\n", file=sys.stderr)
         for each in (server, other_origin):
             each.shutdown()
     return 1 if failed else 0

@@ -1,7 +1,9 @@
 // See own_curl.h.
+#define _GNU_SOURCE
 #include "own_curl.h"
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 
 static size_t drop(char *bytes, size_t size, size_t count, void *context) {
   (void)bytes, (void)context;
@@ -61,3 +63,8 @@ long own_curl_multi(const char *url, const char *anchors) {
 }
 
 const char *own_curl_tls(void) { return curl_version_info(CURLVERSION_NOW)->ssl_version; }
+
+const char *own_curl_file(void) {
+  Dl_info info;
+  return dladdr((void *)curl_version_info, &info) ? info.dli_fname : "";
+}

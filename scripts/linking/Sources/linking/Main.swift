@@ -6,7 +6,9 @@ import SslPinning
 /// Pins `localhost`, uses two other libcurls beside its sessions, and says what does not work. The
 /// server answers at 127.0.0.1 as well, where another key is pinned.
 ///
-///     linking PORT PIN ROOT.der ROOT.pem PLUGIN.so OTHER-PORT
+///     linking PORT PIN ROOT.der ROOT.pem OTHER-PORT PLUGIN.so TLS
+///
+/// TLS is what the plugin's libcurl is built on: `GnuTLS`, or `OpenSSL` like the program's own.
 @main
 struct Main {
   struct Fault: Error {
@@ -15,10 +17,10 @@ struct Main {
 
   static func main() async throws {
     let words = CommandLine.arguments
-    guard words.count == 7, let served = URL(string: "https://localhost:\(words[1])/"),
-      let led = URL(string: "https://localhost:\(words[1])/to/\(words[6])"),
+    guard words.count == 8, let served = URL(string: "https://localhost:\(words[1])/"),
+      let led = URL(string: "https://localhost:\(words[1])/to/\(words[5])"),
       let refused = URL(string: "https://127.0.0.1:\(words[1])/")
-    else { throw Fault(text: "usage: linking PORT PIN ROOT.der ROOT.pem PLUGIN.so OTHER-PORT") }
+    else { throw Fault(text: "usage: linking PORT PIN ROOT.der ROOT.pem OTHER-PORT PLUGIN.so TLS") }
     let pages = try Page.all()
     let anchor = [UInt8](try Data(contentsOf: URL(filePath: words[3])))
     let other = Data(repeating: 7, count: 32).base64EncodedString()
@@ -32,8 +34,9 @@ struct Main {
       try check(own_curl_multi("\(refused)", words[4]) == 200, "the app's own multi handle")
       try check(try await session.data(from: led).0.count == 5, "led to another origin")
     }
-    let plugin = try Plugin(path: words[5])
-    try check(plugin.tlsLibrary.hasPrefix("GnuTLS"), "the plugin has \(plugin.tlsLibrary)")
+    let plugin = try Plugin(path: words[6], tls: words[7])
+    try check(plugin.tlsLibrary.hasPrefix(words[7]), "the plugin has \(plugin.tlsLibrary)")
+    try check(plugin.file != String(cString: own_curl_file()), "the plugin has \(plugin.file)")
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
         group.addTask { try await pinned(client, session, served, refused) }
@@ -75,16 +78,21 @@ struct Plugin: Sendable {
   typealias Name = @convention(c) () -> UnsafePointer<CChar>
 
   let tlsLibrary: String
+  let file: String
   let easy: Get
   let multi: Get
 
-  init(path: String) throws {
-    // For itself alone: its functions have the names of the program's own.
-    guard let handle = dlopen(path, RTLD_NOW | RTLD_LOCAL),
-      let tls = dlsym(handle, "own_curl_tls"), let easy = dlsym(handle, "own_curl_easy"),
-      let multi = dlsym(handle, "own_curl_multi")
+  init(path: String, tls: String) throws {
+    // For itself alone: its functions have the names of the program's own. Those of a second OpenSSL
+    // libcurl have the same versions too, so the plugin, and that library for what it calls of its
+    // own functions, would be given the program's unless their own libraries come first.
+    let order = tls == "OpenSSL" ? RTLD_DEEPBIND : 0
+    guard let handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | order),
+      let tls = dlsym(handle, "own_curl_tls"), let file = dlsym(handle, "own_curl_file"),
+      let easy = dlsym(handle, "own_curl_easy"), let multi = dlsym(handle, "own_curl_multi")
     else { throw Main.Fault(text: String(cString: dlerror())) }
     tlsLibrary = String(cString: unsafeBitCast(tls, to: Name.self)())
+    self.file = String(cString: unsafeBitCast(file, to: Name.self)())
     self.easy = unsafeBitCast(easy, to: Get.self)
     self.multi = unsafeBitCast(multi, to: Get.self)
   }

@@ -6,7 +6,8 @@
 long own_curl_easy(const char *url, const char *anchors);
 long own_curl_multi(const char *url, const char *anchors);
 
-// The TLS library behind it.
+// The TLS library behind it, and the file that libcurl was loaded from.
 const char *own_curl_tls(void);
+const char *own_curl_file(void);
 
 #endif
