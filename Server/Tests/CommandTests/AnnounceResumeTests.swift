@@ -1,6 +1,8 @@
 import FaultLab
 import Foundation
+import SslPinningPlatform
 import SslPinningRules
+import TLSTools
 import TestSupport
 import Testing
 
@@ -123,6 +125,117 @@ struct AnnounceResumeTests {
     let early = try await stage.announce(
       "--list", stage.list, "--list", bad, "--then", "true", patience: 1)
     #expect(early.exitCode == 3 && early.stderr.contains("\(bad): "), "\(early.stderr)")
+    try await stage.stopServer()
+  }
+
+  @Test("a mirror that a list names is waited for: no command runs until it has the key, too")
+  func mirror() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    let served = Locked("")
+    let site = try LocalTLSServer(identity: stage.stage.identity) { request in
+      guard request.target == "/all.json" else { return HTTPResponse(status: 404) }
+      return .text(served.withLock { $0 })
+    }
+    // The server reads it at its next start.
+    try await stage.stopServer()
+    let mirror = "https://localhost:\(site.port)/"
+    let configuration = try String(contentsOfFile: directory.path("config.yaml"), encoding: .utf8)
+    try directory.write(
+      configuration + "\npublish: {mirrors: [\"\(mirror)\"]}\n", to: "config.yaml")
+    try await stage.startServer()
+    let before = try await stage.document()
+    #expect(try !before.contains(stage.pin))
+    served.withLock { $0 = before }
+    let early = try await stage.announce(
+      "--ca", directory.path("ca.pem"), "--then", "echo ran >> \(directory.path("done"))",
+      patience: 1)
+    #expect(
+      early.exitCode == 3 && early.stderr.contains("\(mirror)all.json does not have the key yet"),
+      "\(early.stderr)")
+    // The list itself has it.
+    let document = try await stage.document()
+    #expect(try document.contains(stage.pin))
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(stage.lines("done") == 0 && stage.jobs.count == 1)
+    served.withLock { $0 = document }
+    let later = try await stage.resume()
+    #expect(later.exitCode == 0, "\(later.stderr)")
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    #expect(site.requests.contains { $0.target == "/all.json" })
+    try await stage.stopServer()
+  }
+
+  @Test(
+    "a certificate request is enough in place of the key; a certificate is refused: it proves nothing"
+  )
+  func otherForms() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    try directory.write(stage.next.leaf.pem, to: "next.pem")
+    try directory.write(try CertificateRequest.pem(signedBy: stage.next.key), to: "next.csr")
+    func announce(_ file: String) async throws -> ChildProcess.Outcome {
+      var words = stage.words(
+        ["--as", "site", "--then", "echo ran >> \(directory.path("done"))"])
+      words[1] = directory.path(file)
+      return try await Tool.run(words)
+    }
+    let refused = try await announce("next.pem")
+    #expect(refused.exitCode == 1 && refused.speaksProperly, "\(refused.stderr)")
+    #expect(refused.stderr.contains("hint: send csr"), "\(refused.stderr)")
+    #expect(try await !stage.document().contains(try stage.pin))
+    #expect(stage.lines("done") == 0)
+    let announced = try await announce("next.csr")
+    #expect(announced.exitCode == 0, "\(announced.stderr)")
+    #expect(try await stage.document().contains(try stage.pin))
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
+  @Test(
+    "--wait names what announce does by default, and is refused by --resume, which waits for nothing"
+  )
+  func waiting() async throws {
+    let stage = try await AnnounceStage()
+    let marker = stage.stage.directory.path("done")
+    let outcome = try await stage.announce("--wait", "--then", "echo ran >> \(marker)")
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    let resumed = try await Tool.run(
+      "announce", "--resume", "--wait", "--state", stage.stage.directory.path("jobs"))
+    #expect(resumed.exitCode == 2 && resumed.speaksProperly, "\(resumed.stderr)")
+    #expect(resumed.stderr.contains("--wait and --resume exclude each other"), "\(resumed.stderr)")
+    try await stage.stopServer()
+  }
+
+  @Test("a list that many announcements have is fetched once in a call, not once for each")
+  func sharedList() async throws {
+    let stage = try await AnnounceStage()
+    let served = Locked((document: "", count: 0))
+    let site = try LocalHTTPServer { request in
+      guard request.target == "/api/v1/all.json" else { return HTTPResponse(status: 404) }
+      return .text(
+        served.withLock {
+          $0.count += 1
+          return $0.document
+        })
+    }
+    let copy = "http://127.0.0.1:\(site.port)/api/v1/all.json"
+    for name in ["a", "b", "c"] {
+      let early = try await stage.announce(
+        "--as", name, "--list", stage.list, "--list", copy, "--settle", "3600", "--then", "true",
+        patience: 1)
+      #expect(early.exitCode == 3, "\(early.stderr)")
+    }
+    let document = try await stage.document()
+    #expect(document.contains(try stage.pin))
+    served.withLock { $0 = (document, 0) }
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(served.withLock(\.count) == 1)
+    for path in stage.paths { #expect(try stage.job(path).contains("since")) }
+    // The next call fetches it again.
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(served.withLock(\.count) == 2)
     try await stage.stopServer()
   }
 

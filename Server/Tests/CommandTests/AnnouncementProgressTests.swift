@@ -265,4 +265,26 @@ struct AnnouncementProgressTests {
       #expect(await ask("https://a.test/x", taking: 20, fails: true) == true && given == 20)
     }
   }
+
+  @Test("what a list served counts for a minute, and for whom the trust is the same")
+  func recentLists() async {
+    var (time, count) = (0.0, 0)
+    let recent = RecentLists<String, Int> { time }
+    func content(_ key: String = "a", fails: Bool = false) async -> Int? {
+      try? await recent.content(of: key) {
+        (time, count) = (time + 15, count + 1)
+        if fails { throw CommandFailure.no("") }
+        return count
+      }
+    }
+    #expect(await content(fails: true) == nil)
+    #expect(await content() == 2)
+    #expect(await content("b") == 3)
+    #expect(await content() == 2)
+    // A minute after it was asked for.
+    time = 74
+    #expect(await content() == 2)
+    time = 75
+    #expect(await content() == 4)
+  }
 }

@@ -25,6 +25,8 @@ enum AnnounceCommand {
     "--settle", "run it only once all lists had the key for so long; 0 by default")
   private static let patience = Flag.seconds(
     "--patience", "exit with 3 after this, and leave the rest to --resume; 600 by default")
+  private static let wait = Flag(
+    "--wait", "wait until all of them have the key: what it does by default, bounded by --patience")
   private static let name = Flag.text(
     "--as", "NAME",
     "takes the place of what was begun as NAME before; by default of FILE for the endpoint")
@@ -41,8 +43,9 @@ enum AnnounceCommand {
       count: .optional),
     flags: [
       file.description, endpoint.description, lists.description, hosts.description,
-      then.description, timeout.description, settle.description, patience.description,
-      name.description, state.description, resume.description, AdminCommands.why.description,
+      then.description, timeout.description, settle.description, wait.description,
+      patience.description, name.description, state.description, resume.description,
+      AdminCommands.why.description,
     ] + RegistryTrustArguments.flags + AdminCall.flags,
     notes: [
       "Of a private key, a request that it signs is sent, never the key: so a token of scope stage will do\n"
@@ -76,12 +79,16 @@ enum AnnounceCommand {
     guard invocation.arguments.isEmpty else {
       throw .usage("--resume takes no key; hint: it goes on with all that was begun")
     }
+    guard !invocation[wait] else {
+      throw .usage(
+        "--wait and --resume exclude each other; hint: --resume tries once, and waits for nothing")
+    }
     // Commands may take long, and who settles must be looked at meanwhile: all others first.
     let all = try AnnouncementJob.all(in: folder)
-    let silent = SilentPlaces()
+    let (silent, recent) = (SilentPlaces(), AnnouncementRun.Lists())
     var (status, ready) = (ExitStatus.yes, [AnnouncementJob]())
     for begun in all {
-      guard let own = await goOn(with: begun, withCommand: false, silent) else {
+      guard let own = await goOn(with: begun, beforeCommand: recent, silent) else {
         ready.append(begun)
         continue
       }
@@ -91,7 +98,7 @@ enum AnnounceCommand {
       failed: ready.map(\.failed), at: Int64(Date().timeIntervalSince1970))
     let start = ContinuousClock.now
     while let next = order.next(after: (ContinuousClock.now - start) / .seconds(1)) {
-      status = status.worse(await goOn(with: ready[next], withCommand: true, silent) ?? .yes)
+      status = status.worse(await goOn(with: ready[next], silent) ?? .yes)
     }
     if order.left > 0 {
       Terminal.say(
@@ -102,11 +109,14 @@ enum AnnounceCommand {
     return status
   }
 
+  /// - Parameter recent: where what lists served is kept for the others; then the command is not run. It runs straight after a
+  ///   look of its own.
   /// - Returns: what came of it, which is told; `nil` if its command is next, and is not to be run.
   private static func goOn(
-    with begun: AnnouncementJob, withCommand: Bool, _ silent: SilentPlaces
+    with begun: AnnouncementJob, beforeCommand recent: AnnouncementRun.Lists? = nil,
+    _ silent: SilentPlaces
   ) async -> ExitStatus? {
-    if !withCommand { await lookAgain(at: begun, silent) }
+    if let recent { await lookAgain(at: begun, recent, silent) }
     // What led it may have been carried out just now, and the end of that was its own, or left it to itself.
     guard let job = begun.current else { return .yes }
     do throws(CommandFailure) {
@@ -120,8 +130,8 @@ enum AnnounceCommand {
       // It ended meanwhile, or the next call finds what took its place.
       guard job.isCurrent else { return .yes }
       var run = try AnnouncementRun(job, try job.invocation())
-      run.silent = silent
-      return try await run.run(patience: nil, withCommand: withCommand)
+      (run.silent, run.recent) = (silent, recent)
+      return try await run.run(patience: nil, withCommand: recent == nil)
     } catch {
       // With the file's name: whoever gives it up deletes that.
       Terminal.say("\(job.key) (\(job.path)): \(error.message)")
@@ -131,7 +141,9 @@ enum AnnounceCommand {
 
   /// Looks at the lists of one that another one carries out: that one's turn may come several calls later, and time in which
   /// nobody looked is none to settle in. What is wrong with it, the other one tells.
-  private static func lookAgain(at begun: AnnouncementJob, _ silent: SilentPlaces) async {
+  private static func lookAgain(
+    at begun: AnnouncementJob, _ recent: AnnouncementRun.Lists, _ silent: SilentPlaces
+  ) async {
     guard let job = begun.current, job.isLed, !job.isAbandoned, let lock = job.lock() else {
       return
     }
@@ -139,7 +151,7 @@ enum AnnounceCommand {
     guard job.isCurrent, let invocation = try? job.invocation(),
       var run = try? AnnouncementRun(job, invocation)
     else { return }
-    run.silent = silent
+    (run.silent, run.recent) = (silent, recent)
     await run.lookAgain()
   }
 

@@ -88,3 +88,27 @@ final class SilentPlaces {
     return answer
   }
 }
+
+/// What lists served a moment ago. Where many announcements have one list, a call of `--resume` fetches it for all of them: if it
+/// answers slowly, none of them would settle otherwise, for a look at all would take longer than the time that counts as looked at.
+final class RecentLists<Key: Hashable, Content> {
+  /// In seconds: no longer than until the timer's next call. Who looked so long ago has looked now.
+  private static var longest: Double { 60 }
+  private var contents: [Key: (at: Double, content: Content)] = [:]
+  /// Seconds of a clock that is never set.
+  private let now: () -> Double
+
+  init(now: @escaping () -> Double = { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }) {
+    self.now = now
+  }
+
+  /// What was served, by `fetch` if it is not known; what that throws is not remembered.
+  func content(of key: Key, _ fetch: () async throws -> Content) async rethrows -> Content {
+    if let known = contents[key], now() - known.at < Self.longest { return known.content }
+    // From before it was asked for.
+    let at = now()
+    let content = try await fetch()
+    contents[key] = (at, content)
+    return content
+  }
+}

@@ -18,6 +18,20 @@ struct AnnouncementRun {
   private var progress: AnnouncementProgress
   /// Who is not waited for again.
   var silent = SilentPlaces(remembers: false)
+  /// What need not be fetched again; `nil` if everything is.
+  var recent: Lists?
+  typealias Lists = RecentLists<ListKey, Served>
+  /// A list as it is fetched and believed.
+  struct ListKey: Hashable {
+    let place: String
+    let shipped: RegistryTrustArguments
+    let trust: TrustMode
+  }
+  /// What it served, and what is wrong with its statement.
+  struct Served {
+    let trusted: TrustedRegistry
+    let problem: String?
+  }
   /// How often a key may be followed by the next one in one call.
   private static let mostRenewals = 5
 
@@ -62,7 +76,10 @@ struct AnnouncementRun {
       let finding: AnnouncementProgress.Finding
       switch progress.next {
       case .look: finding = await look()
-      case .stage: finding = await stage()
+      case .stage:
+        finding = await stage()
+        // What was served before lacks it.
+        if case .staged = finding { recent = nil }
       case .run where !withCommand: return nil
       case .run:
         guard job.isCurrent else {
@@ -209,11 +226,11 @@ extension AnnouncementRun {
       return (.unseen(reason.hasPrefix(name) ? reason : "\(name): \(reason)"), nil)
     }
     do {
-      let served = try ServedRegistry(place, trust: trust, timeout: seconds)
-      let bytes = try await served.document()
-      let now = Int64(Date().timeIntervalSince1970)
-      let trusted = try TrustedRegistry(
-        accepting: bytes, under: try shipped.trust(for: bytes), at: now)
+      let list = ListKey(place: place, shipped: shipped, trust: trust)
+      let served = try await (recent ?? Lists()).content(of: list) {
+        try await fetch(list, within: seconds)
+      }
+      let (trusted, now) = (served.trusted, Int64(Date().timeIntervalSince1970))
       // Clients do not count a key that has expired.
       let isListed = hosts.allSatisfy { host in
         trusted.registry.keys.contains { entry in
@@ -224,14 +241,24 @@ extension AnnouncementRun {
       guard isListed, trusted.statement?.denied.contains(key.pin) != true else {
         return (.missing(at: place), nil)
       }
-      // Clients ask for the statement first.
-      if let problem = await served.statementProblem(of: bytes, trusted) { return unseen(problem) }
+      if let problem = served.problem { return unseen(problem) }
       return (.listed, trusted.statement?.mirrors.map { "\($0)" } ?? [])
     } catch let failure as CommandFailure {
       return unseen(failure.message)
     } catch {
       return unseen("\(error)")
     }
+  }
+
+  private func fetch(_ list: ListKey, within seconds: Double) async throws -> Served {
+    let registry = try ServedRegistry(list.place, trust: list.trust, timeout: seconds)
+    let bytes = try await registry.document()
+    let trusted = try TrustedRegistry(
+      accepting: bytes, under: try list.shipped.trust(for: bytes),
+      at: Int64(Date().timeIntervalSince1970))
+    // Clients ask for the statement first.
+    let problem = await registry.statementProblem(of: bytes, trusted)
+    return Served(trusted: trusted, problem: problem)
   }
 
   /// Has the key published ahead of its use.

@@ -7,7 +7,7 @@ import SslPinningRules
 import TLSTools
 
 /// What an app ships, as `verify` and `get` are told: `--key`, or root keys, and the registry's name.
-struct RegistryTrustArguments {
+struct RegistryTrustArguments: Hashable {
   private static let rootKey = Flag.texts(
     "--root-key", "KEY", "one of the app's rootKeys; then a statement is required")
   private static let rootThreshold = Flag.number(
