@@ -139,6 +139,13 @@ package struct DocumentReading: Sendable {
   ) {
     (self.record, self.copy, self.history) = (record, copy, history)
   }
+
+  /// The newest document that was published, if it is newer than that of the first record: somebody may have restored an
+  /// older one, and nothing else remembers the newer one.
+  var newerCopy: SignedCopy? {
+    guard let copy, copy.bytes != record?.state.document else { return nil }
+    return record?.document.map(copy.isNewer) ?? true ? copy : nil
+  }
 }
 
 /// A record of the store.

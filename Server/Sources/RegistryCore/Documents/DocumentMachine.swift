@@ -228,14 +228,20 @@ extension DocumentMachine {
       return effects + [.read(request)]
     }
     // Before the record's own document, which is older: readers must not get that in between.
-    let ahead = newerCopy(in: reading)
+    let ahead = isUnread ? reading.newerCopy : nil
     if let ahead { effects += publish(ahead) }
     if let read = reading.record {
       // If another read was faster, a record that is older than its is no news.
       let isLate = request.historyFrom != nil || record.version != request.known
       effects += isNewer ? takeOver(read, reading.history ?? []) : isLate ? [] : goBack(to: read)
     }
-    if case .unread = trust { trust = .believed }
+    if case .unread = trust {
+      trust = .believed
+      if let notice = state.denyWhatWasLost(with: ahead == nil ? reading.copy : nil) {
+        owe(.restoring)
+        effects.append(.log(notice))
+      }
+    }
     if let ahead { effects += goOn(from: ahead, lost: reading.lost, at: now) }
     switch request.purpose {
     case .open: return effects + [.shareDenials]
@@ -286,15 +292,6 @@ extension DocumentMachine {
     return [.log(.wentBack(to: read.version, from: record.newest.version))]
   }
 
-  /// The newest document that was published, if it is newer than that of the first record: somebody may have restored an
-  /// older one, and nothing else remembers the newer one.
-  private func newerCopy(in reading: DocumentReading) -> SignedCopy? {
-    guard case .unread = trust, let copy = reading.copy,
-      copy.bytes != reading.record?.state.document
-    else { return nil }
-    return reading.record?.document.map(copy.isNewer) ?? true ? copy : nil
-  }
-
   /// Puts the newest document that was published on top of the first record.
   ///
   /// - Parameter lost: what records must be newer than, if the store was lost and began again.
@@ -302,6 +299,7 @@ extension DocumentMachine {
     from copy: SignedCopy, lost: RecordAge?, at now: Int64
   ) -> [DocumentEffect] {
     var next = state
+    next.keepOut(settings.endpoints, of: copy)
     next.watchHosts(of: copy, beside: watched.list)
     if let lost, record.version == 0 {
       record.outdate(lost)

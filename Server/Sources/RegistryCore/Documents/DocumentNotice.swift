@@ -1,3 +1,5 @@
+import SslPinningRules
+
 /// A line of the log about a document.
 package struct DocumentNotice: Sendable {
   /// How much it matters.
@@ -34,6 +36,15 @@ package struct DocumentNotice: Sendable {
     DocumentNotice(
       .error, "store_went_back",
       ["version": "\(version)", "message": DocumentState.behindCopyMessage])
+  }
+
+  static func lostDenials(_ pins: [SPKIPin]) -> DocumentNotice {
+    DocumentNotice(
+      .error, "store_went_back",
+      [
+        "denied": pins.map(\.base64).joined(separator: " "),
+        "message": DocumentState.lostDenialsMessage,
+      ])
   }
 
   static let copyTaken = DocumentNotice(

@@ -187,18 +187,22 @@ extension DocumentState {
   package static let behindCopyMessage =
     "publish.dir has a newer document than the store: what that lists and denies counts, and what people decided"
     + " since the store's is lost; hint: is the store an old backup?"
+  /// What is said where an older copy denies what the store does not know of.
+  package static let lostDenialsMessage =
+    "the copy in publish.dir denies keys of which the store knows nothing: they are denied again; hint: was the store lost or"
+    + " restored while this server was down? what people decided here since is lost, too"
   /// What is said where only the copy in `publish.dir` is left.
   package static let lastCopyMessage =
     "the store has nothing of this document: it goes on from the copy in publish.dir; a key under another CA"
     + " than the endpoint shows with a key of the copy waits for a person, and a key that was listed for less than"
     + " a day is withdrawn unless it is shown; hint: announce again what was announced since, and do again what"
-    + " people decided beside keys: endpoints paused, changed, or taken out and configured still, what apps ask for"
+    + " people decided beside keys: endpoints paused or changed, what apps ask for"
 
   /// What is said where the store was lost as a whole.
   package static let lostStoreMessage =
     "the store was lost, and the document goes on from its copy in publish.dir: what that lists and denies counts;"
     + " hint: restore a backup if there is one, or do again what people decided beside it: endpoints paused or"
-    + " changed, or taken out and configured still, what apps ask for beside a key, keys allowed again, the ports of"
+    + " changed, what apps ask for beside a key, keys allowed again, the ports of"
     + " endpoints that they added"
 
   /// Has the hosts of a copy watched again that no configured endpoint speaks for, and none that the record knows did:
@@ -264,26 +268,12 @@ extension DocumentState {
     guard let json = copy.members else { return self }
     var next = self
     next.follow(endpoints)
-    let statement = json["statement"]?.objectValue
-    for text in statement?["denied"]?.arrayValue ?? [] {
-      guard let pin = text.stringValue.flatMap({ try? SPKIPin(base64: $0) }),
-        !next.deniedPins.contains(pin)
-      else { continue }
-      // After what it takes back, as in ``deny(_:configured:force:_:)``.
-      let time = max(copy.signed, (next.allowed.removeValue(forKey: pin) ?? .min) &+ 1)
-      next.denied.append(
-        Denial(
-          pin: pin, at: time, by: HistoryEntry.monitor,
-          why: "denied in the last published copy"))
-      next.forgetCandidate(pin)
-    }
-    for text in statement?["removed"]?.arrayValue ?? [] {
-      guard let pattern = text.stringValue.flatMap({ try? HostPattern($0) }),
-        !next.removed.contains(pattern)
-      else { continue }
+    let known = self.deniedPins
+    next.deny(copy.denied.filter { !known.contains($0) }, asIn: copy)
+    var removed = Set(next.removed)
+    for pattern in copy.removed where removed.insert(pattern).inserted {
       next.removed.append(pattern)
     }
-    let removed = Set(next.removed)
     for orphan in next.orphans where removed.contains(orphan.patterns[0]) {
       (next.keysByEndpoint[orphan.id], next.overrides[orphan.id]) = (nil, nil)
     }
@@ -332,6 +322,42 @@ extension DocumentState {
     next.signed = max(signed, copy.signed)
     next.number = [number, copy.number].compactMap(\.self).max()
     return next
+  }
+
+  private mutating func deny(_ pins: [SPKIPin], asIn copy: SignedCopy) {
+    for pin in pins {
+      // After what it takes back, as in ``deny(_:configured:force:_:)``.
+      let time = max(copy.signed, (allowed.removeValue(forKey: pin) ?? .min) &+ 1)
+      denied.append(
+        Denial(
+          pin: pin, at: time, by: HistoryEntry.monitor, why: "denied in the last published copy"))
+      forgetCandidate(pin)
+    }
+  }
+
+  /// Denies what a copy denies that is older than this state, but for keys that were allowed again here. The store may have lost
+  /// it, and begun again from an older copy, at another server.
+  ///
+  /// - Returns: what is to be told; `nil` if it had lost nothing.
+  mutating func denyWhatWasLost(with copy: SignedCopy?) -> DocumentNotice? {
+    guard let copy else { return nil }
+    let known = deniedPins
+    let lost = copy.denied.filter { !known.contains($0) && allowed[$0] == nil }
+    deny(lost, asIn: copy)
+    return lost.isEmpty ? nil : .lostDenials(lost)
+  }
+
+  /// Takes endpoints out whose hosts a copy says are removed, all of them: what was taken out stays out, also if the
+  /// configuration names it. Nothing says whether its line was taken out and put back since: `admin add` ends it.
+  package mutating func keepOut(_ configured: [WatchedEndpoint], of copy: SignedCopy) {
+    let removed = Set(copy.removed)
+    for endpoint in configured
+    where tombstones[endpoint.id] == nil && !endpoint.patterns.isEmpty
+      && removed.isSuperset(of: endpoint.patterns)
+    {
+      tombstones[endpoint.id] = Tombstone(
+        at: copy.signed, by: HistoryEntry.monitor, why: "removed in the last published copy")
+    }
   }
 
   /// Has the hosts of a copy that nobody speaks for as orphans.

@@ -32,6 +32,21 @@ package struct SignedCopy: Sendable {
     parsed ?? (try? JSONValue(parsing: bytes))?.objectValue
   }
 
+  /// The keys that it denies.
+  var denied: [SPKIPin] {
+    said("denied").compactMap { try? SPKIPin(base64: $0) }
+  }
+
+  /// The hosts that it says clients may forget.
+  var removed: [HostPattern] {
+    said("removed").compactMap { try? HostPattern($0) }
+  }
+
+  private func said(_ member: String) -> [String] {
+    let statement = members?["statement"]?.objectValue
+    return (statement?[member]?.arrayValue ?? []).compactMap(\.stringValue)
+  }
+
   /// To be kept: as values, the members take many times the room of the bytes.
   var withoutMembers: SignedCopy { SignedCopy(bytes: bytes, signed: signed, number: number) }
 

@@ -37,7 +37,9 @@ struct LastCopies: Sendable {
   ///   - files: the documents that are configured.
   func standIn(for seen: SealMark.Seen, _ files: [String]) -> Bool {
     let signer = signer()
-    return files.filter(seen.records.contains).allSatisfy { file in
+    let known = files.filter(seen.records.contains)
+    // All of them may have other names by now.
+    return (known.isEmpty ? Array(seen.records) : known).allSatisfy { file in
       guard let copy = copied(file), Self.isVouched(copy, by: signer), let own = copy.number else {
         return false
       }
@@ -78,6 +80,12 @@ struct LastCopies: Sendable {
 
   /// Whether keys of this registry signed all of a copy.
   func isVouched(_ copy: PublishedDocument) -> Bool { Self.isVouched(copy, by: signer()) }
+
+  /// The copies in `publish.dir` of other documents, if this server's keys signed all of them.
+  func all(but files: Set<String>) -> [PublishedDocument] {
+    let names = directory.flatMap { try? FileManager.default.contentsOfDirectory(atPath: $0) } ?? []
+    return names.sorted().filter { !files.contains($0) }.compactMap { newest($0, beside: nil) }
+  }
 
   private func stored(_ file: String, signedBy publicKeyPEM: String) async -> PublishedDocument? {
     guard let content = await store?.unverified(file),

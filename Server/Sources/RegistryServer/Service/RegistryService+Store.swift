@@ -185,7 +185,23 @@ extension RegistryService {
       services.denials.withLock { $0.enter(state) }
       if !state.document.isEmpty { tellLeft(name, signed: state.signed) }
     }
+    if states.isEmpty { rememberCopies(but: files) }
     tellMoved(MovedHosts.messages(configuration.documents, states, in: Set(states.keys)))
+  }
+
+  /// The same where the store has nothing, by what is left in `publish.dir` of documents that are configured no more: a document
+  /// without a copy of its own may be one of those under another name. What one denies that left earlier is in the newer copies
+  /// of the others, or was allowed again since.
+  private func rememberCopies(but files: Set<String>) {
+    guard let copies = services.copies else { return }
+    let own = files.compactMap { copies.newest($0, beside: nil)?.signed }
+    guard own.count < files.count else { return }
+    for copy in copies.all(but: files) {
+      let state = DocumentState().goingOn(from: copy.signedCopy, endpoints: [])
+      services.listings.withLock { $0[copy.file] = DocumentListing(state) }
+      if own.allSatisfy({ $0 <= copy.signed }) { services.denials.withLock { $0.enter(state) } }
+      tellLeft(copy.file, signed: state.signed)
+    }
   }
 
   func tellMoved(_ messages: [String]) { Self.tellMoved(messages, log) }

@@ -139,6 +139,7 @@ public struct StoreRepair: Sendable {
       }
       // What it lists of others was added by people, or left: it stays listed, and is watched.
       var begun = DocumentState()
+      begun.keepOut(document.endpoints, of: copy.signedCopy)
       begun.watchHosts(of: copy.signedCopy, beside: document.endpoints)
       let state = begun.goingOn(
         from: copy.signedCopy, endpoints: begun.endpoints(configured: document.endpoints))

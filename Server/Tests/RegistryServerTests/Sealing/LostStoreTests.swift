@@ -112,6 +112,24 @@ import Testing
     await stage.end()
   }
 
+  @Test("waits for a person if its document has another name by now, and there is no copy")
+  func renamed() async throws {
+    let stage = try await ReplayedStoreTests.Stage(more: Self.more)
+    try await stage.deny(pin(9))
+    await stage.server.service.stop()
+    for name in [Self.file, ".store"] { try stage.delete(name) }
+    try FileManager.default.removeItem(at: stage.server.directory.file("public/\(Self.file)"))
+    let second = try ScriptedService(
+      keys: "[{fqdn: \(Self.host), file: renamed.json}]", storage: stage.yaml, more: Self.more,
+      sharing: stage.server)
+    second.observer.show(.accepted(pin(3)), at: Self.host)
+    try await second.start(isLeading: false)
+    #expect(second.log.events("store_lost").isEmpty)
+    #expect(try await second.get("/readyz").status == 503)
+    await second.service.stop()
+    await stage.end()
+  }
+
   @Test("is followed by servers that know it: it is the same store, and newer")
   func others() async throws {
     let directory = try TemporaryDirectory()

@@ -275,6 +275,82 @@ struct SealedServiceTests {
     await second.service.stop()
   }
 
+  @Test(
+    "keeps out what the copy says is removed, though the configuration names it, until somebody adds it"
+  )
+  func removed() async throws {
+    let (more, gone) = ("publish: {dir: 'DIR/public'}", "gone.example")
+    let keys = "[{fqdn: \(Self.host), file: \(Self.file)}, {fqdn: \(gone), file: \(Self.file)}]"
+    let first = try ScriptedService(keys: keys, more: more)
+    for host in [Self.host, gone] { first.observer.show(.accepted(pin(1)), at: host) }
+    try await first.start()
+    for host in [Self.host, gone] { await first.service.probe(host) }
+    let endpoints = "/documents/\(Self.file)/endpoints"
+    try await AdministeredService(scripted: first).call(
+      "POST", "\(endpoints)/\(gone)%3A443/remove", #"{"why": "hijacked"}"#)
+    await first.service.stop()
+    let second = try ScriptedService(keys: keys, more: more, sharing: first)
+    second.observer.show(.accepted(pin(1)), at: Self.host)
+    second.observer.show(.accepted(pin(9)), at: gone)
+    try await second.start()
+    for host in [Self.host, gone] { await second.service.probe(host) }
+    let pins = try await second.pins(in: Self.file)
+    #expect(pins[Self.host] == [pin(1)] && pins[gone] == nil)
+    #expect(
+      second.log.events("endpoint_taken_out").map { $0["endpoint"] } == [.string("\(gone):443")])
+    try await AdministeredService(scripted: second).call(
+      "POST", endpoints, #"{"fqdn": "\#(gone)"}"#)
+    await second.service.probe(gone)
+    #expect(try await second.pins(in: Self.file)[gone] == [pin(9)])
+    await second.service.stop()
+  }
+
+  @Test(
+    "that has a document under another name from its start on goes by the copy under the old one, once"
+  )
+  func renamed() async throws {
+    let more = "publish: {dir: 'DIR/public'}"
+    func keys(_ file: String) -> String { "[{fqdn: \(Self.host), file: \(file)}]" }
+    func show(_ key: UInt8, under authority: UInt8, to server: ScriptedService) async {
+      server.observer.show(
+        LedgerBench.probe([(LedgerBench.here, "", .key(key, under: authority))]), at: Self.host)
+      for _ in 0..<4 { await server.service.probe(Self.host) }
+    }
+    func denied(in server: ScriptedService) throws -> JSONValue? {
+      let bytes = try #require(server.service.currentDocument("new.json")?.bytes)
+      return try JSONValue(parsing: bytes).objectValue?["statement"]?.objectValue?["denied"]
+    }
+    let first = try ScriptedService(keys: keys("old.json"), more: more)
+    try await first.start()
+    await show(1, under: 101, to: first)
+    let denial = #"{"pin": "\#(pin(9).base64)", "why": "leaked"}"#
+    try await AdministeredService(scripted: first).call("POST", "/denials", denial)
+    await first.service.stop()
+    let second = try ScriptedService(keys: keys("new.json"), more: more, sharing: first)
+    try await second.start()
+    #expect(second.log.events("document_left").map { $0["file"] } == ["old.json"])
+    await show(2, under: 109, to: second)
+    #expect(second.service.currentDocument("new.json") == nil)
+    await show(1, under: 101, to: second)
+    #expect(try await second.pins(in: "new.json")[Self.host] == [pin(1)])
+    #expect(try denied(in: second) == .array([.string(pin(9).base64)]))
+    // What is allowed since stays allowed: by then the document has a copy of its own.
+    try await AdministeredService(scripted: second).call("POST", "/allowances", denial)
+    await second.service.stop()
+    for (other, told) in [("new.json", 0), ("newest.json", 1)] {
+      let third = try ScriptedService(
+        keys: "[{fqdn: \(Self.host), file: new.json}, {fqdn: o.example, file: \(other)}]",
+        more: more,
+        sharing: second)
+      for host in [Self.host, "o.example"] { third.observer.show(.accepted(pin(1)), at: host) }
+      try await third.start()
+      for host in [Self.host, "o.example"] { await third.service.probe(host) }
+      #expect(try denied(in: third) == .array([]))
+      #expect(third.log.events("document_left").count == told)
+      await third.service.stop()
+    }
+  }
+
   @Test("says loudly at its start that it forgets, where nothing else remembers")
   func loud() async throws {
     let server = try ScriptedService()

@@ -222,3 +222,66 @@ import Testing
       ])
   }
 }
+
+/// What a server's copy says beside a store that went on without it.
+@Suite("A copy that is older than the record") struct OlderCopyTests {
+  private static let now = MachineBench.begin
+  private let bench = MachineBench()
+
+  private func decide(
+    _ server: MachineServer, at now: Int64,
+    _ change:
+      @escaping @Sendable (
+        inout DocumentState, DocumentState.Request, [WatchedEndpoint]
+      ) throws(AdministrationError) -> [HistoryEntry]
+  ) {
+    let request = DocumentState.Request(who: "ada", at: now, why: "")
+    server.ask(1) { state, configured throws(AdministrationError) in
+      try change(&state, request, configured)
+    }
+    server.rest(at: now)
+  }
+
+  private func deny(_ number: UInt8, with server: MachineServer, at now: Int64) {
+    decide(server, at: now) { state, request, configured throws(AdministrationError) in
+      try state.deny(pin(number), configured: configured, force: true, request)
+    }
+  }
+
+  private func show(_ number: UInt8, to server: MachineServer, at now: Int64) {
+    server.probe(.accepted(pin(number)), at: now)
+    server.rest(at: now)
+  }
+
+  @Test(
+    "denies what it denied, where the store was restored and went on while its server was down",
+    arguments: [false, true])
+  func lostDenial(isAllowedSince: Bool) throws {
+    let server = MachineServer(bench)
+    server.rest(at: Self.now)
+    show(1, to: server, at: Self.now)
+    let before = try #require(bench.record)
+    deny(9, with: server, at: Self.now + 1)
+    // The other one has no copy of its own, or an older one.
+    if !isAllowedSince { bench.goBack(to: before) }
+    let other = MachineServer(bench)
+    other.rest(at: Self.now + 60)
+    if isAllowedSince {
+      decide(other, at: Self.now + 61) { state, request, _ throws(AdministrationError) in
+        try state.allow(pin(9), request)
+      }
+    }
+    show(2, to: other, at: Self.now + 62)
+    let (copy, record) = (try #require(server.copy?.number), try #require(bench.record))
+    #expect(try #require(record.state.number) > copy && record.state.denied.isEmpty)
+    server.restart()
+    server.upkeep()
+    server.rest(at: Self.now + 63)
+    let denied: Set<SPKIPin> = isAllowedSince ? [] : [pin(9)]
+    #expect(server.machine.state.deniedPins == denied)
+    #expect(bench.record?.state.deniedPins == denied)
+    #expect(server.log.contains("store_went_back") == !isAllowedSince)
+    #expect(bench.documents[server.published?.bytes ?? []]?.denied == denied)
+    #expect(bench.documents[server.published?.bytes ?? []]?.listed == [pin(1), pin(2)])
+  }
+}
