@@ -165,7 +165,7 @@ struct DrillRuleTests {
   @Test(
     "A client that cannot be made is a lock-out, and a document that is believed lets somebody in")
   func withoutRequests() async {
-    #expect(await change { _, _ in throw SslPinningError.badSignature }.0 == .lockedOut)
+    #expect(await change { _, _ in throw SslPinningError.badSignature() }.0 == .lockedOut)
     let row = Row.attack("attack") { throw Breach("believed") }
     #expect(await RowResult.run(row).end == .accepted)
     let broken = await change { [pinFailure, dialer = scripted(pinFailure)] log, url in
@@ -180,7 +180,7 @@ struct DrillRuleTests {
     let (gate, opener) = AsyncStream<Void>.makeStream()
     let row = Row.change("change") { _ in
       for await _ in gate {}
-      throw SslPinningError.badSignature
+      throw SslPinningError.badSignature()
     }
     #expect(await RowResult.run(row, limit: 0.01).end == .incomplete)
     opener.finish()

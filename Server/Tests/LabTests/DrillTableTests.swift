@@ -30,6 +30,7 @@ struct DrillTableTests {
     "a CA is needed beside the key",
     "new key put in use by announce, registry dead meanwhile",
     "new CA, told by webhook and approved from there",
+    "new CA seen by a quorum of three vantage points",
   ]
 
   private static let attacks = [
@@ -50,6 +51,8 @@ struct DrillTableTests {
     "commands without a token",
     "certificate of a CA that is enough, and of one that is not",
     "stolen key under a CA that is not asked for",
+    "new CA from an attacker before the server and its vantage points",
+    "new CA from an attacker before the server and one vantage point",
   ]
 
   @Test("names every scenario that must be in it, as a change or as an attack")

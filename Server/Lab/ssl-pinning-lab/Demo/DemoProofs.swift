@@ -107,7 +107,7 @@ struct DemoProofs {
     do {
       _ = try await client(registry: "http://127.0.0.1:\(forger.port)/\(DemoStage.file)")
       throw DemoFailure("a registry with the attacker's key in it was believed")
-    } catch SslPinningError.registryRefused(.otherPayload) {
+    } catch SslPinningError.registryRefused(.otherPayload, _) {
       return "registry with the attacker's key written into it refused: not what was signed"
     }
   }

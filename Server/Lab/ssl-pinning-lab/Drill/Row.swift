@@ -99,7 +99,8 @@ struct RowResult: Sendable {
   }
 
   private init(_ row: Row, _ outcome: ChangeOutcome) {
-    var facts = ["\(outcome.requests.count) requests", "refused \(outcome.refused)"]
+    let seconds = outcome.refused > 0 ? " in \(outcome.refusedSeconds) s" : ""
+    var facts = ["\(outcome.requests.count) requests", "refused \(outcome.refused)\(seconds)"]
     if let healing = outcome.healing {
       facts.append(
         "healed in \(healing.seconds.inTenths) s (bound \(healing.bound.inTenths) s)")

@@ -152,7 +152,7 @@ enum BodyRows {
       let space = [UInt8](repeating: 0x20, count: 100_000)
       return try await attack(
         HTTPResponse(body: space, delivery: .endless()), "the registry never ends: given up after"
-      ) { if case .tooLarge(limit: 1_000_000) = $0 { "1 000 000 bytes" } else { nil } }
+      ) { if case .tooLarge(limit: 1_000_000, url: _) = $0 { "1 000 000 bytes" } else { nil } }
     },
     .attack("slow registry body") {
       let space = [UInt8](repeating: 0x20, count: 10_000)

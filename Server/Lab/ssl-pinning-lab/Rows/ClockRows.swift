@@ -109,34 +109,6 @@ enum ClockRows {
       await log.get(try site.url(), try await stage.start().dialers, expecting: site.body)
       return ChangeOutcome("the last version there is; a new epoch begins at 1 again", log)
     },
-    .change("stolen online key healed by a new epoch") { log in
-      let scene = try await Scenario()
-      let (site, stage, app) = (scene.site, scene.stage, scene.app)
-      try stage.registry.beginEpoch(online: .generate(.p256))
-      try stage.registry.publish()
-      try await app.client.refresh()
-      // The thief lists his own key for the host, far in the future, for as long as possible.
-      let forged = try stage.registry.draft {
-        $0.version = 1_000_000
-        $0.issued += 300 * Timeline.day
-        // The most that clients believe.
-        $0.lifetime = 400 * Timeline.day
-        try $0.list(site.host, stage.issue(site.host))
-      }.bytes()
-      stage.registry.serve(forged)
-      try await app.client.refresh()
-      let dialer = app.dialers.first
-      if case .served? = try await dialer?.dial(site.url()) {
-        throw Inconclusive("the theft locked nobody out")
-      }
-      try stage.registry.beginEpoch(online: .generate(.p256))
-      try stage.registry.publish()
-      try await app.client.refresh()
-      log.changed()
-      await log.get(try site.url(), app.dialers, expecting: site.body)
-      await log.get(try site.url(), try await stage.start().dialers, expecting: site.body)
-      return ChangeOutcome("locked out by the thief, let in again by the root keys", log)
-    },
     .change("root key replaced") { log in
       let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)

@@ -21,10 +21,7 @@ enum LiveCrowdRows {
           try site.rotate(to: new)
         }
         log.changed()
-        for site in sites {
-          await log.get(try site.url(), scene.app.dialers + late.dialers, expecting: site.body)
-        }
-        try await scene.registry.pass(seconds: 120)
+        try await scene.dial(log, [scene.app, late], at: sites, seconds: 120)
         try show(try await person.alerts().isEmpty, "announced keys are held")
       }
       return ChangeOutcome("\(hosts.count) endpoints, staged", log)

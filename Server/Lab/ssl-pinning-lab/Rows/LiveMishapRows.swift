@@ -18,7 +18,7 @@ enum LiveMishapRows {
         try await scene.heal(log, [scene.app], within: LiveRotationRows.bound)
         try show(try await registry.administrator.alerts().contains("clock"), "nobody is told")
         registry.setClockWrong(bySeconds: 0)
-        try await registry.pass(seconds: 65)
+        try await scene.dial(log, seconds: 65)
         try show(try registry.document.signed <= registry.time.now(), "signed in the next year")
         try show(
           try await !registry.administrator.alerts().contains("clock"), "the alert stays")
@@ -80,6 +80,7 @@ enum LiveMishapRows {
           listing: scene.stage.issue(site.host), by: thief, epoch: 1, issuedIn: 300 * Timeline.day)
         let server = try LocalHTTPServer { _ in HTTPResponse(body: forged) }
         try registry.leadWire(to: server.port)
+        // Within the hour the app fetches it by itself.
         try await scene.app.client.refresh()
         log.changed()
         site.lead()
@@ -91,8 +92,8 @@ enum LiveMishapRows {
         try registry.leadWire()
         try await registry.keys.rotate(by: ["root1"])
         try await registry.reload()
-        try await scene.app.client.refresh()
-        try await scene.heal(log, [scene.app], within: 0)
+        // The client's own pause between two fetches.
+        try await scene.heal(log, [scene.app], within: 11)
         try await LiveRegistryRows.rotate(scene, log)
       }
       return ChangeOutcome("locked out by the thief, let in again by the root keys", log)
@@ -254,7 +255,7 @@ enum LiveClockRows {
             validity: Validity(notBefore: time.now() - 30, notAfter: time.now() + Timeline.day))
         }
         if renewal == .announced { try await scene.announce(issue()) }
-        try await registry.pass(seconds: 600)
+        try await scene.dial(log, seconds: 600)
         let new = try issue()
         try site.rotate(to: new)
         log.changed()

@@ -40,6 +40,7 @@ enum LiveMomentRows {
             try await scene.get(log)
           }
           try await registry.pass(seconds: 1)
+          log.nextSecond()
         }
         try show(isListed, "the canary was never listed")
         log.healed(after: Double(since), bound: 28_800)
@@ -54,13 +55,10 @@ enum LiveMomentRows {
           try site.rotate(to: green)
           log.changed()
           try await scene.heal(log, [scene.app], within: LiveRotationRows.bound)
-          try await registry.pass(seconds: 60 * minutes, step: 5)
+          try await scene.dial(log, seconds: 60 * minutes, step: 5)
           try site.rotate(to: blue)
           // The old key stays listed.
-          for _ in 0..<40 {
-            try await scene.get(log)
-            try await registry.pass(seconds: 60, step: 5)
-          }
+          try await scene.dial(log, seconds: 2400, step: 5)
         }
         try site.rotate(to: green)
         log.changed()
@@ -79,10 +77,9 @@ enum LiveMomentRows {
           registry.lead(site.host, to: second.server.port)
           let both = LiveScene(stage: scene.stage, site: second, registry: registry, app: scene.app)
           try await both.heal(log, [scene.app], within: LiveRotationRows.bound)
-          try await registry.pass(seconds: 60 * minutes, step: 5)
+          try await both.dial(log, seconds: 60 * minutes, step: 5)
           registry.lead(site.host, to: site.server.port)
-          try await scene.get(log)
-          try await registry.pass(seconds: 60 * minutes, step: 5)
+          try await scene.dial(log, seconds: 60 * minutes, step: 5)
         }
       }
       return ChangeOutcome(

@@ -46,7 +46,7 @@ enum LiveOutageRows {
         try await scene.get(log)
         registry.time.skip(seconds: 5 * Timeline.day)
         try await registry.startServer()
-        try await registry.pass(seconds: 60)
+        try await scene.dial(log, seconds: 60)
         // Nobody probed for 9 days, so the old key may have been in use.
         try registry.mustList(old)
         try await scene.get(log, scene.app, registry.startApp())
@@ -54,7 +54,7 @@ enum LiveOutageRows {
         try site.rotate(to: scene.stage.issue(site.host))
         log.changed()
         while try await registry.administrator.candidates(at: site.host).isEmpty {
-          try await registry.pass(seconds: 1)
+          try await scene.attempt(log, seconds: 1)
         }
         try registry.mustList(site.server.identity, false)
         try await registry.stopServer()

@@ -26,16 +26,14 @@ enum LiveRegistryRows {
       let stage = try Environment()
       let (site, other) = (try stage.site(), try stage.otherRoot())
       try await LiveScene.run(on: stage, sites: [site], believing: [other]) { scene in
-        let (registry, url) = (scene.registry, try site.url())
+        let registry = scene.registry
         let new = try stage.issue(site.host, by: other, from: -1)
         try await scene.get(log)
         try site.rotate(to: new)
         log.changed()
-        for dialer in scene.app.dialers {
-          try show(
-            await !log.attempt(url, dialer, expecting: site.body), "the key was listed already")
-        }
-        try await registry.pass(seconds: 120)
+        let start = registry.time.seconds
+        // A person hears of it at once, and comes after two minutes.
+        try await scene.attempt(log, seconds: 120)
         try registry.mustList(new, false)
         let person = try registry.administrator
         let pending = try await person.pending(site.host)
@@ -43,7 +41,7 @@ enum LiveRegistryRows {
         try show(try await person.alerts() == ["key-held"], "nobody is told")
         try await person.approve(new, at: site.host)
         // As long as the client's pause between two fetches.
-        try await scene.heal(log, [scene.app], within: 10)
+        try await scene.heal(log, [scene.app], within: 130, since: start)
         try show(try await person.alerts().isEmpty, "the alert stays")
       }
       return ChangeOutcome("unannounced, held, and approved by a person: from then on", log)
@@ -60,7 +58,7 @@ enum LiveRegistryRows {
         log.changed()
         try await scene.get(log, scene.app, late)
         // From now on its issuer is known.
-        try await scene.registry.pass(seconds: 120)
+        try await scene.dial(log, [scene.app, late], seconds: 120)
         try site.rotate(to: stage.issue(site.host, by: other, from: -1))
         log.changed()
         try await scene.heal(log, [scene.app, late], within: LiveRotationRows.bound)
@@ -195,7 +193,6 @@ enum LiveRegistryRows {
     try await scene.get(log)
     try scene.site.rotate(to: new)
     log.changed()
-    try await scene.get(log)
-    try await scene.registry.pass(seconds: 60)
+    try await scene.dial(log, seconds: 60)
   }
 }

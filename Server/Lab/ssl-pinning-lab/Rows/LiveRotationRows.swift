@@ -19,7 +19,7 @@ enum LiveRotationRows {
         try site.rotate(to: stage.issue(site.host, key: old.key, from: 0))
         log.changed()
         try await scene.get(log, scene.app, scene.registry.startApp())
-        try await scene.registry.pass(seconds: 120)
+        try await scene.dial(log, seconds: 120)
         try show(try scene.registry.document.number == version, "a document was published")
         try await scene.get(log)
       }

@@ -27,15 +27,13 @@ enum LiveTermsRows {
         // Nobody waits for the server to see it.
         for site in sites { try site.rotate(to: stage.issue(site.host)) }
         log.changed()
-        try await getAll()
-        try await registry.pass(seconds: 120)
-        try await getAll()
+        try await scene.dial(log, at: sites, seconds: 120)
         // Nobody approves the next ones.
         for site in sites {
           try await person.must("PATCH", path(site.host), ["approval": .string("manual")])
           try site.rotate(to: stage.issue(site.host))
         }
-        try await registry.pass(seconds: 120)
+        try await scene.dial(log, at: sites, seconds: 120)
         for site in sites {
           try show(try await person.pending(site.host).count == 1, "the key is not held")
         }

@@ -98,7 +98,7 @@ enum RegistryAttackRows {
       do {
         _ = try await scene.stage.start { $0.storage = .none }
         throw Breach("a first start believed it")
-      } catch SslPinningError.registryRefused(let reason) {
+      } catch SslPinningError.registryRefused(let reason, _) {
         try show(reason.isOtherRegistry, "the first start was refused for \(reason)")
       }
       return try AttackOutcome(

@@ -97,7 +97,7 @@ enum TamperingRows {
           $0.signingKeyBase64 = signing
         }
         throw Breach("a first start that requires a statement believed it")
-      } catch SslPinningError.registryRefused(.statementRequired) {}
+      } catch SslPinningError.registryRefused(.statementRequired, _) {}
       return try AttackOutcome(
         "a document of format 1, signed with the stolen key of format 1; first starts with root"
           + " keys refuse it too", exhibits)

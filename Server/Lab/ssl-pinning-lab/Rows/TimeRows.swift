@@ -20,8 +20,10 @@ enum TimeRows {
     }
     + offsets.map { days in
       .change("issued +\(days) days, by a thief of the online key") { log in
-        _ = try await theft(days, log)
-        return ChangeOutcome("locked out by the thief until the root keys begin an epoch", log)
+        for begins in [false, true] { _ = try await theft(days, healedByEpoch: begins, log) }
+        return ChangeOutcome(
+          "locked out by the thief until the operator signs the next version, and until the root keys begin an epoch; restarted"
+            + " meanwhile and afterwards", log)
       }
     } + [
       .change("clock −400 days, the registry's certificate renewed") { log in
@@ -115,9 +117,9 @@ enum TimeRows {
   }
 
   /// A thief of the online key lists his own key in a statement from the future, for as long as possible; then
-  /// the root keys begin a new epoch.
+  /// the operator signs above it, or the root keys begin a new epoch.
   private static func theft(
-    _ days: Int64, _ log: ChangeLog
+    _ days: Int64, healedByEpoch: Bool = true, _ log: ChangeLog
   ) async throws -> (SecureScene, InterceptingProxy, ServerIdentity) {
     let scene = try await SecureScene(epoch: true)
     let (site, stage) = (scene.site, scene.stage)
@@ -141,17 +143,22 @@ enum TimeRows {
       isServed = try await scene.attempt(log)
     }
     try show(!isServed, "the theft locked nobody out")
-    try stage.registry.beginEpoch(online: .generate(.p256))
-    try stage.registry.publish()
+    let apps = [scene.app, try await scene.start()]
+    if healedByEpoch {
+      try stage.registry.beginEpoch(online: .generate(.p256))
+      try stage.registry.publish()
+    } else {
+      try stage.registry.publish { $0.version = 1_000_001 }
+    }
     log.changed()
     // The client's own pause between two refreshes.
     var seconds = 0
-    while try await !scene.attempt(log), seconds < 20 {
+    while try await !scene.attempt(log, apps), seconds < 20 {
       try await stage.timeline.second()
       seconds += 1
     }
     log.healed(after: Double(seconds), bound: 11)
-    try await scene.dial(log, [scene.app, try await scene.start()], seconds: 5)
+    try await scene.dial(log, apps + [try await scene.start()], seconds: 5)
     return (scene, thief, identity)
   }
 
@@ -213,14 +220,16 @@ struct SecureScene: Sendable {
     for second in 0..<seconds {
       try await stage.timeline.second()
       if second % 10 == 0 { site.lead() }
+      log.nextSecond()
       for app in apps { await log.get(try site.url(), app.dialers, expecting: site.body) }
     }
   }
 
-  /// Sends a request with every dialer of the app, and returns whether all were served.
-  func attempt(_ log: ChangeLog) async throws -> Bool {
+  /// Sends a request with every dialer of these apps, and returns whether all were served.
+  func attempt(_ log: ChangeLog, _ apps: [App]? = nil) async throws -> Bool {
     var areServed = true
-    for dialer in app.dialers {
+    log.nextSecond()
+    for dialer in (apps ?? [app]).flatMap(\.dialers) {
       let isServed = await log.attempt(try site.url(), dialer, expecting: site.body)
       areServed = areServed && isServed
     }

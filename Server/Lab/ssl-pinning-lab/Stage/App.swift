@@ -115,7 +115,7 @@ extension App {
   func mustRefuse(_ isExpected: (RegistryError) -> Bool) async throws {
     do { try await client.refresh() } catch {
       switch error {
-      case .registryRefused(let reason), .malformed(let reason, _):
+      case .registryRefused(let reason, _), .malformed(let reason, _):
         return try show(isExpected(reason), "the document was refused for another reason: \(error)")
       default: throw Inconclusive("the document was refused for another reason: \(error)")
       }

@@ -9,6 +9,8 @@ final class ChangeLog: Sendable {
     let url: URL
     let expected: String
     let answer: Dialer.Answer
+    /// In which of the row's seconds it was sent.
+    let second: Int
     /// Whether it was made while the change was healing: then a refusal is counted, but is no lock-out.
     let mayBeRefused: Bool
 
@@ -23,6 +25,7 @@ final class ChangeLog: Sendable {
 
   fileprivate struct State {
     var requests: [Request] = []
+    var second = 0
     /// How many requests had been made when the last change happened.
     var changedAt: Int?
     var healing: Healing?
@@ -32,6 +35,9 @@ final class ChangeLog: Sendable {
 
   /// Notes that the row's change happens now. Only later requests prove anything.
   func changed() { state.withLock { $0.changedAt = $0.requests.count } }
+
+  /// A second of the row's time has passed.
+  func nextSecond() { state.withLock { $0.second += 1 } }
 
   /// Sends a request with each dialer, and notes whether this body came back.
   func get(_ url: URL, _ dialers: [Dialer], expecting body: String) async {
@@ -81,9 +87,12 @@ final class ChangeLog: Sendable {
     _ dialer: Dialer, _ url: URL, _ body: String, _ answer: Dialer.Answer,
     mayBeRefused: Bool = false
   ) {
-    let request = Request(
-      dialer: dialer.name, url: url, expected: body, answer: answer, mayBeRefused: mayBeRefused)
-    state.withLock { $0.requests.append(request) }
+    state.withLock { state in
+      state.requests.append(
+        Request(
+          dialer: dialer.name, url: url, expected: body, answer: answer, second: state.second,
+          mayBeRefused: mayBeRefused))
+    }
   }
 }
 
@@ -102,6 +111,9 @@ struct ChangeOutcome: Sendable {
 
   /// The number of requests for which no body came back.
   var refused: Int { requests.count { $0.isRefused } }
+
+  /// In how many seconds one of them came back without.
+  var refusedSeconds: Int { Set(requests.filter(\.isRefused).map(\.second)).count }
 
   /// Why the row proves nothing; `nil` if it does.
   var fault: String? {

@@ -63,22 +63,47 @@ struct LiveScene: Sendable {
   }
 
   /// Has these apps send a request in each of so many seconds.
-  func dial(_ log: ChangeLog, _ apps: [App], seconds: Int64) async throws {
+  ///
+  /// - Parameters:
+  ///   - sites: where they must be served; `nil`: at the scene's own site.
+  ///   - step: after how many seconds each sends the next one.
+  func dial(
+    _ log: ChangeLog, _ apps: [App]? = nil, at sites: [Site]? = nil, seconds: Int64, step: Int64 = 1
+  ) async throws {
+    for _ in 0..<(seconds / step) {
+      for site in sites ?? [site] {
+        for app in apps ?? [app] {
+          await log.get(try site.url(), app.dialers, expecting: site.body)
+        }
+      }
+      try await registry.pass(seconds: step, step: step)
+      log.nextSecond()
+    }
+  }
+
+  /// Has the app send a request in each of so many seconds, each of which may be refused.
+  func attempt(_ log: ChangeLog, seconds: Int64) async throws {
     for _ in 0..<seconds {
-      for app in apps { await log.get(try site.url(), app.dialers, expecting: site.body) }
+      for dialer in app.dialers {
+        _ = await log.attempt(try site.url(), dialer, expecting: site.body)
+      }
       try await registry.pass(seconds: 1)
+      log.nextSecond()
     }
   }
 
   /// Lets time pass, second by second, until every app is served, and notes how long that took. Each app
   /// tries again every second.
   ///
-  /// - Parameter sites: where apps must be served; `nil`: at the scene's own site. Each site has its own probes, so
-  ///   one heals before another.
+  /// - Parameters:
+  ///   - sites: where apps must be served; `nil`: at the scene's own site. Each site has its own probes, so
+  ///     one heals before another.
+  ///   - start: when the change happened, by the registry's time; `nil`: now.
   func heal(
-    _ log: ChangeLog, _ apps: [App], at sites: [Site]? = nil, within bound: Int64
+    _ log: ChangeLog, _ apps: [App], at sites: [Site]? = nil, within bound: Int64,
+    since start: Int64? = nil
   ) async throws {
-    let (start, sites) = (registry.time.seconds, sites ?? [site])
+    let (start, sites) = (start ?? registry.time.seconds, sites ?? [site])
     var waiting = sites.flatMap { site in apps.flatMap(\.dialers).map { (site, $0) } }
     while true {
       var refused: [(Site, Dialer)] = []
@@ -89,6 +114,7 @@ struct LiveScene: Sendable {
       waiting = refused
       if waiting.isEmpty || registry.time.seconds - start > bound { break }
       try await registry.pass(seconds: 1)
+      log.nextSecond()
     }
     log.healed(after: Double(registry.time.seconds - start), bound: Double(bound))
     for site in sites {
