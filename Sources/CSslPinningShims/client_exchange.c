@@ -463,7 +463,8 @@ bool pp_exchange_start(pp_exchange *x) {
   x->sent = 0;
   x->looks = 0;
   x->head_ended = false;
-  x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = x->is_crowded = false;
+  x->has_location = x->head_complete = x->discards = x->begun = x->repeat_refused = false;
+  x->is_crowded = x->is_over = false;
   x->paused = x->upload_paused = x->dials = x->is_dialing = false;
   x->alive = true;
   x->error[0] = 0;

@@ -65,14 +65,17 @@ bool pp_exchange_lost_connection(pp_exchange *x) {
 // libcurl asks here before every request, on reused connections and HTTP/2 streams too.
 int pp_exchange_before_request(void *argument, char *peer, char *own, int peer_port,
                                int own_port) {
-  (void)peer, (void)own, (void)peer_port, (void)own_port;
+  (void)peer, (void)own, (void)peer_port;
   pp_exchange *x = argument;
+  pp_judged *connection = connection_of(x->easy);
+  pp_judged_find_socket(connection, x->sockets, own_port);
+  x->is_over = pp_judged_is_over(connection);
   if (x->begun && !x->may_repeat) {
     x->repeat_refused = true;
-  } else if (pp_judged_is_taken(connection_of(x->easy), x->easy, connection_of)) {
+  } else if (pp_judged_is_taken(connection, x->easy, connection_of)) {
     x->is_crowded = true;
     return CURL_PREREQFUNC_ABORT;
-  } else if (confirm(x)) {
+  } else if (!x->is_over && confirm(x)) {
     x->begun = true;
     x->is_dialing = false;
     return CURL_PREREQFUNC_OK;

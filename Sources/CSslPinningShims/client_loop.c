@@ -94,6 +94,7 @@ curl_socket_t pp_client_open_socket(void *argument, curlsocktype purpose,
   int made = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
   pp_exchange *x = argument;
   x->dials = x->is_dialing = true;
+  if (made >= 0) pp_note_socket(x->sockets, made);
   struct pp_watch *watch = made < 0 ? NULL : pp_client_watch(x->client, made);
   if (watch) *watch = (struct pp_watch){.is_kept = true};
   return made < 0 ? CURL_SOCKET_BAD : made;

@@ -1,12 +1,16 @@
 #if defined(__linux__)
+#define _GNU_SOURCE  // POLLRDHUP
 #include "judged_tls.h"
 
 #include "endless_tls.h"
 #include "quiet_tls.h"
 
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static int judged_index = -1;
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
@@ -53,7 +57,7 @@ SSL *pp_judged_begin(X509_STORE_CTX *store_context) {
 static bool keep(SSL *ssl, void *proof, void (*release)(void *)) {
   pp_judged *j = calloc(1, sizeof *j);
   if (!j) return false;
-  *j = (pp_judged){.proof = proof, .release = release, .holders = 1};
+  *j = (pp_judged){.proof = proof, .release = release, .socket = -1, .holders = 1};
   if (SSL_set_ex_data(ssl, judged_index, j)) return true;
   free(j);
   return false;
@@ -89,7 +93,34 @@ void pp_judged_hold(pp_judged **held, pp_judged *judged, CURL *easy) {
   if (*held && (*held)->user == easy) (*held)->user = NULL;
   pp_judged_let_go(*held);
   *held = judged;
-  if (judged) judged->user = easy;
+  if (judged) judged->user = easy, judged->was_used = true;
+}
+
+void pp_note_socket(int made[PP_SOCKETS], int socket) {
+  memmove(made + 1, made, (PP_SOCKETS - 1) * sizeof *made);
+  made[0] = socket;
+}
+
+void pp_judged_find_socket(pp_judged *judged, const int made[PP_SOCKETS], int own_port) {
+  for (int i = 0; judged && !judged->was_used && judged->socket < 0 && i < PP_SOCKETS; i++) {
+    union {
+      struct sockaddr any;
+      struct sockaddr_in v4;
+      struct sockaddr_in6 v6;
+    } own = {.any.sa_family = AF_UNSPEC};
+    socklen_t size = sizeof own;
+    if (getsockname(made[i], &own.any, &size)) continue;
+    int port = own.any.sa_family == AF_INET    ? ntohs(own.v4.sin_port)
+               : own.any.sa_family == AF_INET6 ? ntohs(own.v6.sin6_port)
+                                               : -1;
+    if (port == own_port) judged->socket = made[i];
+  }
+}
+
+bool pp_judged_is_over(const pp_judged *judged) {
+  if (!judged || !judged->was_used || judged->is_shared || judged->socket < 0) return false;
+  struct pollfd peer = {.fd = judged->socket, .events = POLLRDHUP};
+  return poll(&peer, 1, 0) > 0;
 }
 
 void pp_judged_let_go(pp_judged *judged) {

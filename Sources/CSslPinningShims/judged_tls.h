@@ -19,6 +19,10 @@ typedef struct pp_judged {
   bool was_ended;
   // Many requests at a time go over it (HTTP/2).
   bool is_shared;
+  // Its socket; -1: not known.
+  int socket;
+  // A request went over it.
+  bool was_used;
   // How often something came over it.
   uint64_t heard;
   // Whose request went onto it last; it holds the connection. NULL: nobody's who still does.
@@ -49,6 +53,19 @@ typedef pp_judged *(*pp_judged_search)(CURL *easy);
 // Whether it carries one request at a time, and that of another handle is under way on it: libcurl may put two onto one of HTTP/1.1,
 // once the host has one of HTTP/2 (answer_bounds.h), and each reads what it finds of both answers.
 bool pp_judged_is_taken(const pp_judged *judged, CURL *easy, pp_judged_search search);
+
+// How many sockets are remembered: libcurl dials a name's addresses of both families at one time.
+#define PP_SOCKETS 4
+
+// Remembers a socket that was made, in the place of the oldest.
+void pp_note_socket(int made[PP_SOCKETS], int socket);
+
+// Finds the socket of a new connection among those that were made: that with this port of ours.
+void pp_judged_find_socket(pp_judged *judged, const int made[PP_SOCKETS], int own_port);
+
+// Whether the server has ended it since the last request. libcurl, which asks the socket for a byte, takes it for alive as long as
+// the close_notify stands before the end. What it sends then must not be sent again, for it may have arrived; before that it may.
+bool pp_judged_is_over(const pp_judged *judged);
 
 // Has `easy` hold `judged`, which may be NULL, instead of what it held.
 void pp_judged_hold(pp_judged **held, pp_judged *judged, CURL *easy);

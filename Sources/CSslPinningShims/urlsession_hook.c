@@ -114,12 +114,8 @@ static bool arm(struct transfer *t, bool fresh) {
   if (!pp_heads_listen(pp_handle_of(h))) return false;
   t->verdict = UNDECIDED;
   t->message[0] = t->error[0] = 0;
-  CURLcode failed = 0;
+  CURLcode failed = pp_listen(t, h);
 #define SET(option, value) failed |= curl_easy_setopt(h, option, value)
-  SET(CURLOPT_SSL_CTX_FUNCTION, pp_prepare_tls);
-  SET(CURLOPT_SSL_CTX_DATA, t);
-  SET(CURLOPT_PREREQFUNCTION, pp_before_request);
-  SET(CURLOPT_PREREQDATA, t);
   SET(CURLOPT_SSL_VERIFYPEER, 1L);
   SET(CURLOPT_SSL_VERIFYHOST, t->session->options.check_host ? 2L : 0L);
   SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
@@ -153,10 +149,7 @@ static void disarm(CURL *h) {
   pp_heads_leave(pp_handle_of(h));
   curl_easy_setopt(h, CURLOPT_RESOLVE, NULL);
   curl_easy_setopt(h, CURLOPT_ERRORBUFFER, NULL);
-  curl_easy_setopt(h, CURLOPT_SSL_CTX_FUNCTION, NULL);
-  curl_easy_setopt(h, CURLOPT_SSL_CTX_DATA, NULL);
-  curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, NULL);
-  curl_easy_setopt(h, CURLOPT_PREREQDATA, NULL);
+  pp_listen(NULL, h);
 }
 
 static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {

@@ -5,6 +5,7 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
+#include "judged_tls.h"
 #include "urlsession_hook.h"
 
 // The functions of libcurl that Foundation reaches through the hook.
@@ -37,7 +38,7 @@ bool pp_hook_holds(void);
 // More than any libcurl's own handle.
 #define PP_MASK_SIZE 8192
 
-// TO_PART: it goes to a connection of its own. LOST: it may have arrived over a connection that died.
+// TO_PART: it goes to another connection, and nothing of it was sent. LOST: it may have arrived over a connection that died.
 enum verdict { UNDECIDED, REFUSED, TO_RETRY, TO_REFRESH, TO_PART, LOST };
 
 struct session;
@@ -56,6 +57,7 @@ struct transfer {
   bool goes_once; // must not be sent twice (pp_handle_may_repeat)
   bool is_held;   // waits for the end of another such one, outside libcurl
   struct pp_judged *connection;  // that it is on, or was
+  int sockets[PP_SOCKETS];       // that were made for it last
   int port;
   char scheme[16];
   char host[256];
@@ -143,5 +145,8 @@ void pp_read_url(struct transfer *t);
 // CURLOPT_SSL_CTX_FUNCTION and CURLOPT_PREREQFUNCTION; the context of both is the transfer.
 CURLcode pp_prepare_tls(CURL *easy, void *tls_context, void *transfer);
 int pp_before_request(void *transfer, char *peer, char *own, int peer_port, int own_port);
+
+// Has libcurl ask them, and for its sockets; with NULL no more.
+CURLcode pp_listen(struct transfer *t, CURL *easy);
 
 #endif

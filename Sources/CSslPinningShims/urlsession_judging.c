@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 // What a connection's SSL_CTX owns.
@@ -103,9 +104,17 @@ void pp_transfer_hold(struct transfer *t, pp_judged *connection) {
   pp_judged_hold(&t->connection, connection, t->easy);
 }
 
+static curl_socket_t open_socket(void *argument, curlsocktype purpose, struct curl_sockaddr *to) {
+  (void)purpose;
+  struct transfer *t = argument;
+  int made = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+  if (made >= 0) pp_note_socket(t->sockets, made);
+  return made < 0 ? CURL_SOCKET_BAD : made;
+}
+
 // libcurl asks here before every request, on reused connections and HTTP/2 streams too.
 int pp_before_request(void *argument, char *peer, char *own, int peer_port, int own_port) {
-  (void)peer, (void)own, (void)peer_port, (void)own_port;
+  (void)peer, (void)own, (void)peer_port;
   struct transfer *t = argument;
   struct session *s = t->session;
   struct pp_handle *handle = pp_handle_of(t->easy);
@@ -114,6 +123,12 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
   if (pp_judged_is_taken(connection, t->easy, connection_of)) {
     t->verdict = TO_PART;
     handle->is_apart = true;
+    return CURL_PREREQFUNC_ABORT;
+  }
+  pp_judged_find_socket(connection, t->sockets, own_port);
+  if (pp_judged_is_over(connection)) {
+    t->verdict = TO_PART;
+    curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
     return CURL_PREREQFUNC_ABORT;
   }
   char message[PP_MESSAGE_SIZE] = "";
@@ -128,6 +143,19 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
   // Else a refused HTTP/2 connection stays in the pool.
   curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
   return CURL_PREREQFUNC_ABORT;
+}
+
+CURLcode pp_listen(struct transfer *t, CURL *easy) {
+  CURLcode failed = 0;
+#define SET(option, value) failed |= pp_easy_setopt(easy, option, value)
+  SET(CURLOPT_OPENSOCKETFUNCTION, t ? open_socket : NULL);
+  SET(CURLOPT_OPENSOCKETDATA, t);
+  SET(CURLOPT_SSL_CTX_FUNCTION, t ? pp_prepare_tls : NULL);
+  SET(CURLOPT_SSL_CTX_DATA, t);
+  SET(CURLOPT_PREREQFUNCTION, t ? pp_before_request : NULL);
+  SET(CURLOPT_PREREQDATA, t);
+#undef SET
+  return failed;
 }
 
 bool pp_transfer_is_lost(struct transfer *t) {

@@ -90,10 +90,12 @@ struct pp_exchange {
   bool may_repeat;      // whether libcurl may send it again where a kept connection turns out dead
   bool begun;           // a byte may have left
   bool repeat_refused;
+  bool is_over;         // libcurl had put it onto a connection that the server has ended; nothing of it left
   bool is_crowded;      // libcurl had put it onto a connection that carries another's request; nothing of it left
   bool paused;          // by unread_limit
   bool upload_paused;   // by feed
   struct pp_judged *connection;  // that it is on, or was
+  int sockets[4];       // that were made for it last (PP_SOCKETS)
   uint64_t heard;       // how often something had come over it when something came for this one
   bool is_chunked;      // its last chunk ends the body
   bool alive;           // bytes moved since somebody last cleared this

@@ -323,6 +323,7 @@
         return park(request, after: evaluation)
       case .undecided: break
       }
+      if exchange.pointee.is_over, code != CURLE_OK { return again(request) }
       if exchange.pointee.is_crowded, !request.wasCrowded {
         request.wasCrowded = true
         return again(request)
