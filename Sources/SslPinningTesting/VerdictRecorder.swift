@@ -77,18 +77,15 @@ public final class VerdictRecorder: Sendable {
 
   private func wait(_ id: UInt64) async -> PinEvaluation? {
     await withCheckedContinuation { continuation in
-      let (isOver, known) = state.withLock { state -> (Bool, PinEvaluation?) in
-        // It is gone where the time or the task ended before anybody waited.
-        guard let wait = state.waits[id] else { return (true, nil) }
-        let known = state.verdicts.first(where: wait.condition)
-        if known != nil || state.hasEnded {
-          state.waits[id] = nil
-          return (true, known)
-        }
+      let (wait, verdicts, hasEnded) = state.withLock { state in
+        // What comes from now on looks at it, too.
         state.waits[id]?.continuation = continuation
-        return (false, nil)
+        return (state.waits[id], state.verdicts, state.hasEnded)
       }
-      if isOver { continuation.resume(returning: known) }
+      // It is gone where the time or the task ended before anybody waited.
+      guard let wait else { return continuation.resume(returning: nil) }
+      let known = verdicts.first(where: wait.condition)
+      if known != nil || hasEnded { answer(id, known) }
     }
   }
 
@@ -98,12 +95,13 @@ public final class VerdictRecorder: Sendable {
   }
 
   private func record(_ verdict: PinEvaluation) {
-    let ids = state.withLock { state in
+    let waits = state.withLock { state in
       state.verdicts.append(verdict)
       // Whoever does not wait yet finds it among the others.
-      return state.waits.filter { $0.value.continuation != nil && $0.value.condition(verdict) }.keys
+      return state.waits.filter { $0.value.continuation != nil }
     }
-    for id in ids { answer(id, verdict) }
+    // Outside of the lock: a condition may ask for all verdicts.
+    for (id, wait) in waits where wait.condition(verdict) { answer(id, verdict) }
   }
 
   private func end() {

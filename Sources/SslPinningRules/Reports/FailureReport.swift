@@ -65,6 +65,12 @@ package struct ReportedApp: Hashable, Sendable {
     self.platformVersion = platformVersion
     self.vendorID = vendorID
   }
+
+  /// Tells apart for whom a report is, as one line: an app, its version, and whether its users may be told apart.
+  var key: String {
+    let parts = [bundleID, version, vendorID ?? ""].map(JSONValue.string)
+    return String(decoding: JSONValue.array(parts).canonicalBytes, as: UTF8.self)
+  }
 }
 
 /// The report as JSON, with the members of TrustKit's reports and some of our own.

@@ -20,7 +20,7 @@ package struct ReportQueue: Hashable, Sendable {
     var host: String
     /// Random, so that collectors can recognise a report that came twice.
     var id: String
-    /// The members that repeats do not change.
+    /// The members that the newest failure had.
     var body: JSONObject
     /// What each URL has not received yet.
     var pending: [String: ReportTally]
@@ -85,11 +85,10 @@ package struct ReportQueue: Hashable, Sendable {
     for item in inbox.items {
       let key = item.report.key
       let pending = Dictionary(urls.map { ($0, item.tally) }) { first, _ in first }
-      if merge(pending, into: key.text) { continue }
-      insert(
-        Entry(
-          key: key.text, host: key.host, id: makeID(), body: item.report.body(app),
-          pending: pending), urls: urls)
+      let entry = Entry(
+        key: "\(key.text) \(app.key)", host: key.host, id: makeID(), body: item.report.body(app),
+        pending: pending)
+      if !merge(entry) { insert(entry, urls: urls) }
     }
   }
 
@@ -97,16 +96,19 @@ package struct ReportQueue: Hashable, Sendable {
   package mutating func absorb(_ other: ReportQueue, urls: [String]) {
     dropped += other.dropped
     for entry in other.entries where !entry.pending.isEmpty {
-      if !merge(entry.pending, into: entry.key) { insert(entry, urls: urls) }
+      if !merge(entry) { insert(entry, urls: urls) }
     }
   }
 
-  private mutating func merge(_ pending: [String: ReportTally], into key: String) -> Bool {
-    guard let index = entries.firstIndex(where: { $0.key == key }) else { return false }
-    for (url, tally) in pending {
+  /// Takes over the failures of an entry, and its body: with the first one's, a report would tell of a list and a confirmation of
+  /// long ago for as long as failures go on.
+  private mutating func merge(_ entry: Entry) -> Bool {
+    guard let index = entries.firstIndex(where: { $0.key == entry.key }) else { return false }
+    for (url, tally) in entry.pending {
       entries[index].pending[url, default: ReportTally(count: 0, first: .max, last: .min)]
         .add(tally)
     }
+    (entries[index].body, entries[index].bytes) = (entry.body, entry.bytes)
     return true
   }
 

@@ -22,7 +22,8 @@ enum ReportFixtures {
 
   /// Adds one sighting of a verdict to a queue.
   static func add(
-    _ verdict: PinEvaluation, to queue: inout ReportQueue, urls: [String] = ["u"], at now: Int64
+    _ verdict: PinEvaluation, to queue: inout ReportQueue, urls: [String] = ["u"], at now: Int64,
+    app: ReportedApp = app
   ) {
     var inbox = ReportInbox()
     if let report = FailureReport(verdict, includesForgiven: true) { inbox.add(report, at: now) }

@@ -353,4 +353,29 @@ struct ReportQueueTests {
     _ = try settle(&disk, first, status: 200, at: 40)
     #expect(try Fixtures.json(disk.claim("u", by: "me", at: 40))["hostname"] == .string("b"))
   }
+
+  @Test("a report has the facts of the newest failure; of another app or version it is another one")
+  func newestFacts() throws {
+    var queue = ReportQueue()
+    var app = Fixtures.app
+    for (number, version) in ["15.1", "15.2"].enumerated() {
+      app.platformVersion = version
+      Fixtures.add(Fixtures.verdict(), to: &queue, at: Int64(number), app: app)
+    }
+    #expect(queue.count == 1)
+    app.vendorID = nil
+    Fixtures.add(Fixtures.verdict(), to: &queue, at: 2, app: app)
+    app.version = "2.0"
+    Fixtures.add(Fixtures.verdict(), to: &queue, at: 3, app: app)
+    #expect(queue.count == 3)
+    var said: [JSONObject] = []
+    while let delivery = queue.claim("u", by: "me", at: 4) {
+      said.append(try Fixtures.json(delivery))
+      #expect(try settle(&queue, delivery, status: 200, at: 4) == .delivered)
+    }
+    #expect(said.map { $0["count"] } == [.number(2), .number(1), .number(1)])
+    #expect(said.map { $0["app-platform-version"] } == Array(repeating: .string("15.2"), count: 3))
+    #expect(said.map { $0["app-version"] } == [.string("1.2"), .string("1.2"), .string("2.0")])
+    #expect(said.map { $0["app-vendor-id"] } == [.string("vendor"), .string(""), .string("")])
+  }
 }

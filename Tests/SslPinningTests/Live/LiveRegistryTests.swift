@@ -31,6 +31,18 @@ struct LiveRegistryTests {
     #expect(site.server.requests.count == 1)
   }
 
+  @Test(
+    "has its second verdict waited for by a condition that looks at all of them",
+    .timeLimit(.minutes(1)))
+  func secondVerdict() async throws {
+    let registry = try ScriptedRegistry(["localhost": [LiveSite.otherPin]], at: site.clock.now)
+    let client = try await site.client(registry)
+    let verdicts = VerdictRecorder(client)
+    let second = Task { await verdicts.first(timeout: 30) { _ in verdicts.all.count >= 2 } }
+    for _ in 0..<2 { #expect(try await site.refusal(client)?.rule == "leaf-pin") }
+    #expect(await second.value?.rule == "leaf-pin")
+  }
+
   @Test("tells of a mismatch for which the registry had nothing newer", .timeLimit(.minutes(2)))
   func confirmed() async throws {
     let registry = try ScriptedRegistry(["localhost": [LiveSite.otherPin]], at: site.clock.now)
