@@ -43,6 +43,67 @@ struct StoringRaceTests {
     #expect(try keeper.versionInForce == "2.1" && !keeper.lists(HostName("thief.example")))
   }
 
+  @Test(
+    "what takes long to judge is judged once, and nothing that comes meanwhile is lost",
+    arguments: [true, false])
+  func longJudgement(isNewerSlow: Bool) async throws {
+    let stage = try StoringStage()
+    stage.publish(try stage.document(1, 1))
+    let keeper = try await stage.keeper()
+    let (document, trust) = (try stage.document(1, 2), stage.trust)
+    @Sendable func newer(_ base: TrustedRegistry) -> RegistryUpdater.Change {
+      .init(registry: base.update(with: document, under: trust, at: StoringStage.now).registry)
+    }
+    // An answer that changes nothing, as each of a server that says the same.
+    @Sendable func unchanged(_ base: TrustedRegistry, _ count: Int) -> RegistryUpdater.Change {
+      .init(registry: base.confirmed(at: StoringStage.now + Int64(count)))
+    }
+    var count = 0
+    try keeper.putNow { base in
+      count += 1
+      guard count < 5 else { return nil }
+      let (isOver, count) = (DispatchSemaphore(value: 0), count)
+      Thread.detachNewThread {
+        _ = try? keeper.putNow { isNewerSlow ? unchanged($0, count) : newer($0) }
+        isOver.signal()
+      }
+      _ = isOver.wait(timeout: .now() + .milliseconds(100))
+      return isNewerSlow ? newer(base) : unchanged(base, count)
+    }
+    #expect(count == 1)
+    #expect(await keeper.reaches("1.2"))
+    #expect(keeper.turns.sync { keeper.versionInForce } == "1.2")
+  }
+
+  @Test(
+    "answers that take long to judge hold up no other client of the process, nor many of them what is handed over",
+    .timeLimit(.minutes(1)))
+  func manyAnswers() async throws {
+    let stage = try StoringStage()
+    stage.publish(try stage.document(1, 1))
+    let keeper = try await stage.keeper()
+    let (gate, document) = (DispatchSemaphore(value: 0), try stage.document(1, 2))
+    keeper.turns.async { gate.wait() }
+    let asked = keeper.trusted
+    let visitor = RegistryVisitor(
+      asked: asked, tag: nil, bypassesCaches: false, time: asked.time(at: StoringStage.now),
+      fetch: { _ in .success(.fresh(document, etag: nil)) })
+    let failed = Locked(0)
+    let visits = (0..<10).map { _ in
+      promptTask {
+        let visit = await keeper.visit(.own, by: visitor)
+        if case .failure = visit.result { failed.withLock { $0 += 1 } }
+      }
+    }
+    // Four wait for their turn; the threads that all clients share wait for nothing.
+    #expect(await eventually { failed.withLock { $0 } == 6 })
+    #expect(await promptTask { true }.value)
+    gate.signal()
+    for visit in visits { await visit.value }
+    #expect(failed.withLock { $0 } == 6)
+    #expect(keeper.versionInForce == "1.2")
+  }
+
   @Test("the tag of the newest document stays with it, whatever another process knew beyond")
   func tag() async throws {
     let stage = try StoringStage()

@@ -157,47 +157,87 @@ extension RegistryUpdater {
     var tag: DocumentTag?
   }
 
-  /// Puts in force what `make` makes of the registry in force.
+  /// Puts in force what `make` makes of the registry in force, and waits for its turn.
   ///
-  /// It is made without holding the lock that verdicts take, and made again if another change came first: a
-  /// fetch, and what another process had stored, may end at one time, and neither takes the other back.
+  /// It is made without holding the lock that verdicts take. But one is made at a time, in the order in which they come: a fetch,
+  /// and what another process had stored, may end at one time, and neither takes the other back. If it were made again after
+  /// each other change, a list that takes long to judge would never be in force beside a server that answers often.
   ///
+  /// - Important: blocks. All clients of a process share the threads of ``promptTask(_:)``, so there it is ``put(_:)``.
   /// - Returns: whether its pins are others than before.
-  func put(
-    _ make: (TrustedRegistry) -> Change?
-  ) throws(SslPinningError) -> Bool {
-    while true {
-      let (base, revision) = state.withLock { ($0.trusted, $0.revision) }
-      guard let change = make(base) else { return false }
-      let newer = change.registry
-      let policy = try Self.policy(of: newer, config)
-      let now = newer.time(at: clocks.wall())
-      let isChange = newer.pins(differFrom: base)
-      let isSameDocument = newer.isSameDocument(as: base)
-      let pinsChanged = state.withLock { state -> (@Sendable () -> Void)?? in
-        guard state.revision == revision else { return nil }
-        state.revision += 1
-        state.trusted = newer
-        state.origin = change.origin ?? (isSameDocument ? state.origin : .cache)
-        // A tag names one document.
-        if !isSameDocument || change.tag != nil { state.tag = change.tag }
-        if isChange || !isSameDocument {
-          state.inForce.replace(with: policy, at: now)
-        } else {
-          // Verdicts stand, and connections need not be judged again.
-          state.inForce.restamp(policy)
-        }
-        return .some(state.pinsChanged)
-      }
-      guard let pinsChanged else { continue }
-      if newer.stamp.fork != base.stamp.fork { tellFork() }
-      if isChange { tellRegistry() }
-      if isChange || !isSameDocument {
-        pinsChanged?()
-        changes.send(())
-      }
-      return isChange
+  @discardableResult
+  func putNow(_ make: (TrustedRegistry) -> Change?) throws(SslPinningError) -> Bool {
+    let exchanged = turns.sync {
+      Result { () throws(SslPinningError) in try exchange(trusted, by: make) }
     }
+    return try tell(exchanged.get())
+  }
+
+  /// The same, without a thread that waits.
+  ///
+  /// - Parameter make: what is to be in force next, and what is to be told of that.
+  func put<Told: Sendable>(
+    _ make: @escaping @Sendable (TrustedRegistry) -> (Change?, Told)
+  ) async throws(SslPinningError) -> (isChange: Bool, told: Told) {
+    let result: Result<(Exchange?, Told), SslPinningError> = await withCheckedContinuation {
+      waiting in
+      turns.async {
+        let base = self.trusted
+        let (change, told) = make(base)
+        let exchanged = Result { () throws(SslPinningError) in
+          (try self.exchange(base) { _ in change }, told)
+        }
+        waiting.resume(returning: exchanged)
+      }
+    }
+    let (exchanged, told) = try result.get()
+    return (tell(exchanged), told)
+  }
+
+  /// Tells of a change, outside of its turn.
+  private func tell(_ exchanged: Exchange?) -> Bool {
+    guard let exchanged else { return false }
+    if exchanged.hasFork { tellFork() }
+    if exchanged.isChange { tellRegistry() }
+    if exchanged.isChange || !exchanged.isSameDocument {
+      exchanged.pinsChanged?()
+      changes.send(())
+    }
+    return exchanged.isChange
+  }
+
+  private struct Exchange {
+    /// Whether pins are others.
+    var isChange: Bool
+    var isSameDocument: Bool
+    var hasFork: Bool
+    var pinsChanged: (@Sendable () -> Void)?
+  }
+
+  private func exchange(
+    _ base: TrustedRegistry, by make: (TrustedRegistry) -> Change?
+  ) throws(SslPinningError) -> Exchange? {
+    guard let change = make(base) else { return nil }
+    let newer = change.registry
+    let policy = try Self.policy(of: newer, config)
+    let now = newer.time(at: clocks.wall())
+    var exchange = Exchange(
+      isChange: newer.pins(differFrom: base), isSameDocument: newer.isSameDocument(as: base),
+      hasFork: newer.stamp.fork != base.stamp.fork)
+    state.withLock { state in
+      state.trusted = newer
+      state.origin = change.origin ?? (exchange.isSameDocument ? state.origin : .cache)
+      // A tag names one document.
+      if !exchange.isSameDocument || change.tag != nil { state.tag = change.tag }
+      if exchange.isChange || !exchange.isSameDocument {
+        state.inForce.replace(with: policy, at: now)
+      } else {
+        // Verdicts stand, and connections need not be judged again.
+        state.inForce.restamp(policy)
+      }
+      exchange.pinsChanged = state.pinsChanged
+    }
+    return exchange
   }
 
   /// Stores what is believed, on a queue of its own, and waits for it: three seconds at most. A disk that
@@ -270,7 +310,7 @@ extension RegistryUpdater {
 
   private func goOn(from stored: StateStore.Stored) {
     let clock = clocks.wall()
-    _ = try? put { now in
+    _ = try? putNow { now in
       let known = now.knowing(stored.learned)
       let both = stored.registry.map { known.merged(with: $0, at: clock) } ?? known
       return both.knowsMore(than: now) ? Change(registry: both) : nil

@@ -68,6 +68,9 @@ extension RegistryUpdater {
     }
   }
 
+  /// How many fetched answers wait to be judged at a time.
+  private static let mostJudged = 4
+
   /// A mirror being asked.
   struct MirrorAsk {
     /// Seconds after which it may be asked once more: its connection may have died with the network.
@@ -114,7 +117,7 @@ extension RegistryUpdater {
       if let visit { return visit }
       isNews = hasLearned
     }
-    var visit = take(
+    var visit = await take(
       await visitor.ask(place, for: .document), of: .document, from: place, confirming: visitor)
     visit.isNews = visit.isNews || isNews
     return visit
@@ -134,21 +137,24 @@ extension RegistryUpdater {
       return (nil, false)
     case .failure(.tooLarge): return (nil, false)
     case .failure, .success(.unchanged):
-      return (take(answer, of: part, from: place, confirming: visitor), false)
+      return (await take(answer, of: part, from: place, confirming: visitor), false)
     case .success(.fresh(let bytes, let etag)):
       guard let statement = try? StatementPart(parsing: bytes, limits: trust.limits) else {
         return (nil, false)
       }
       let road: TrustedRegistry.Road = place == .own ? .server : .mirror
-      if let refusal = try? refusal(of: statement, by: road) {
+      let reason = try? await inTurn(url(of: place)) { () async throws(SslPinningError) in
+        try await refusal(of: statement, by: road)
+      }
+      if let reason {
         // A mirror is not asked for its whole document because it is behind: it may be so for long.
-        guard case .rolledBack = refusal, place != .own else { return (nil, true) }
-        let error = SslPinningError(refusal, url: url(of: place))
+        guard case .rolledBack = reason, place != .own else { return (nil, true) }
+        let error = SslPinningError(reason, url: url(of: place))
         return (Visit(result: .failure(error), isNews: true), true)
       }
       guard let document = await visitor.document(of: statement, at: [place], trust.limits)
       else { return (nil, false) }
-      let visit = take(
+      let visit = await take(
         .success(.fresh(document, etag: etag)), of: part, from: place, confirming: visitor)
       if case .failure = visit.result { return (nil, visit.isNews) }
       return (visit, false)
@@ -166,7 +172,7 @@ extension RegistryUpdater {
   private func take(
     _ answer: Result<FetchedDocument, FetchError>, of part: RegistrySource.Part,
     from place: RegistrySource.Place, confirming visitor: RegistryVisitor
-  ) -> Visit {
+  ) async -> Visit {
     let (road, origin): (TrustedRegistry.Road, RegistryStatus.Origin) =
       place == .own ? (.server, .network) : (.mirror, .mirror)
     let url = url(of: place)
@@ -175,36 +181,61 @@ extension RegistryUpdater {
       case .failure(let error): throw SslPinningError(error, url: url)
       case .success(.unchanged):
         let clock = clocks.wall()
-        let isChange = try put {
-          $0.isSameDocument(as: visitor.asked)
-            ? Change(registry: $0.confirmed(at: clock), origin: origin) : nil
+        let (isChange, _) = try await inTurn(url) { () async throws(SslPinningError) in
+          try await put { base in
+            let isSame = base.isSameDocument(as: visitor.asked)
+            return (
+              isSame ? Change(registry: base.confirmed(at: clock), origin: origin) : nil, ()
+            )
+          }
         }
         return Visit(result: .success(.init(isNewer: false, isChange: isChange)), isNews: true)
       case .success(.fresh(let bytes, let etag)):
         let tag = place == .own ? etag.flatMap { DocumentTag($0, of: part) } : nil
-        return try take(bytes, by: road, origin, tag: tag, url: url)
+        return try await inTurn(url) { () async throws(SslPinningError) in
+          try await take(bytes, by: road, origin, tag: tag, url: url)
+        }
       }
     } catch { return Visit(result: .failure(error), isNews: false) }
+  }
+
+  /// Judges a fetched answer, unless too many of them wait for that. A thief's may take long, and each refusal fetches one: a
+  /// list that is handed over must not wait behind all of them.
+  private func inTurn<Told>(
+    _ url: String, _ judge: () async throws(SslPinningError) -> Told
+  ) async throws(SslPinningError) -> Told {
+    let mayWait = state.withLock { state in
+      guard state.judging < Self.mostJudged else { return false }
+      state.judging += 1
+      return true
+    }
+    guard mayWait else {
+      throw .unreachable("its earlier answers are still being judged", url: url)
+    }
+    defer { state.withLock { $0.judging -= 1 } }
+    return try await judge()
   }
 
   /// Judges a document, and puts in force what is believed of it.
   private func take(
     _ bytes: [UInt8], by road: TrustedRegistry.Road, _ origin: RegistryStatus.Origin,
     tag: DocumentTag?, url: String?
-  ) throws(SslPinningError) -> Visit {
+  ) async throws(SslPinningError) -> Visit {
     let clock = clocks.wall()
-    var refusal: RegistryError?
-    var isNewer = false
-    let isChange = try put {
-      let judged = $0.update(with: bytes, under: trust, at: clock, by: road)
-      refusal = judged.refusal
-      isNewer =
-        judged.registry.stamp.version != $0.stamp.version
-        || judged.registry.stamp.payloadDigest != $0.stamp.payloadDigest
+    let (isChange, (refusal, isNewer)) = try await put { [trust] base in
+      let judged = base.update(with: bytes, under: trust, at: clock, by: road)
+      let isNewer =
+        judged.registry.stamp.version != base.stamp.version
+        || judged.registry.stamp.payloadDigest != base.stamp.payloadDigest
+      let isBelieved = judged.refusal == nil
       // Newer key sets are believed even from a document that is not.
-      return judged.refusal == nil
-        ? Change(registry: judged.registry, origin: origin, tag: tag)
-        : Change(registry: judged.registry)
+      let isNews = isBelieved || judged.registry.knowsMore(than: base)
+      let change =
+        isNews
+        ? Change(
+          registry: judged.registry, origin: isBelieved ? origin : nil,
+          tag: isBelieved ? tag : nil) : nil
+      return (change, (judged.refusal, isNewer))
     }
     if let refusal {
       return Visit(result: .failure(SslPinningError(refusal, url: url)), isNews: true)
@@ -222,14 +253,14 @@ extension RegistryUpdater {
       part = try StatementPart(parsing: bytes, limits: trust.limits)
     } catch { throw SslPinningError(error, url: nil) }
     if let part {
-      if let refusal = try refusal(of: part, by: .hand) {
+      if let refusal = try await refusal(of: part, by: .hand) {
         await persist()
         throw SslPinningError(refusal, url: nil)
       }
       guard let whole = await completed(part) else { throw .payloadMissing }
       document = whole
     }
-    let visit = try take(document, by: .hand, .handed, tag: nil, url: nil)
+    let visit = try await take(document, by: .hand, .handed, tag: nil, url: nil)
     if visit.isNews { await persist() }
     return try visit.result.get().isChange
   }
@@ -238,15 +269,13 @@ extension RegistryUpdater {
   /// sign must not have a client send requests. Newer key sets are believed all the same.
   private func refusal(
     of part: StatementPart, by road: TrustedRegistry.Road
-  ) throws(SslPinningError) -> RegistryError? {
+  ) async throws(SslPinningError) -> RegistryError? {
     let clock = clocks.wall()
-    var refusal: RegistryError?
-    _ = try put {
-      let judged = part.update(of: $0, under: trust, at: clock, by: road)
-      refusal = judged.refusal
-      return judged.registry.knowsMore(than: $0) ? Change(registry: judged.registry) : nil
-    }
-    return refusal
+    return try await put { [trust] base in
+      let judged = part.update(of: base, under: trust, at: clock, by: road)
+      let hasLearned = judged.registry.knowsMore(than: base)
+      return (hasLearned ? Change(registry: judged.registry) : nil, judged.refusal)
+    }.told
   }
 
   private func completed(_ part: StatementPart) async -> [UInt8]? {

@@ -12,8 +12,6 @@ import SslPinningRules
 final class RegistryUpdater: PinEvaluating {
   struct State {
     var trusted: TrustedRegistry
-    /// Counts what was put in force.
-    var revision: UInt64 = 0
     var origin: RegistryStatus.Origin
     var inForce: ActivePolicy
     var storage: RegistryStatus.Storage
@@ -30,6 +28,8 @@ final class RegistryUpdater: PinEvaluating {
     var refreshing: Flight?
     /// The mirrors that are being asked.
     var asked: [RegistrySource.Place: [MirrorAsk]] = [:]
+    /// How many fetched answers are being judged, or wait for that.
+    var judging = 0
     /// How many fetches began.
     var flights: UInt64 = 0
     var limiter = RefreshLimiter()
@@ -44,6 +44,8 @@ final class RegistryUpdater: PinEvaluating {
   let store: StateStore?
   let clocks: Clocks
   let state: Locked<State>
+  /// Where what is next in force is made, one after the other.
+  let turns = DispatchQueue(label: "ssl-pinning.turns", qos: .userInitiated)
   /// Where the registry is stored: a disk may keep its caller waiting for ever. Of the caller's priority, since a start
   /// waits for it.
   let storage: DispatchQueue

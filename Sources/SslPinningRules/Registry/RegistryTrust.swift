@@ -109,8 +109,8 @@ public struct RegistryLimits: Hashable, Sendable {
   public var maximumBytes: Int
   /// For how many days a host that vanished from a newer document keeps its last pins.
   public var vanishedHostDays: Int64
-  /// How many older documents are kept for vanished hosts: 64 by default. Beyond that, the hosts of the oldest
-  /// documents are dropped.
+  /// How many older documents are kept for vanished hosts: 64 by default, and never more than eight times
+  /// ``maximumBytes`` of them, nor than have 32 768 hosts. Beyond that, the hosts of those that are out of use for longest are dropped.
   public var maximumOlderDocuments: Int
 
   /// Limits; the defaults are those of `docs/registry-format.md`.
@@ -124,6 +124,10 @@ public struct RegistryLimits: Hashable, Sendable {
 
   /// The defaults.
   public static let standard = RegistryLimits()
+
+  /// Of each, a start verifies and enters all. The largest list by default has some 20 000.
+  static let maximumOlderHosts = 32_768
+  var maximumOlderBytes: Int { maximumBytes > .max / 8 ? .max : 8 * maximumBytes }
 
   /// Whether a host that vanished at `since` still has its pins at `now`, both in Unix seconds.
   func keepsVanished(since: Int64, at now: Int64) -> Bool {

@@ -65,10 +65,8 @@ public struct StoredState: Sendable {
     return JSONValue.object(json).canonicalBytes
   }
 
-  /// The same in at most `limit` bytes: documents of vanished hosts are left out, the oldest first, until it
-  /// fits. If it is still too large, `enforced` is left out: a thief of the online key makes that as long as he likes, and if
-  /// the file is too large to be read again, the version is forgotten. What is believed now is never left out, nor is what
-  /// its statement enforces.
+  /// The same in at most `limit` bytes: documents of vanished hosts are left out, the oldest first, until it fits. What
+  /// is believed now is never left out.
   package func encoded(within limit: Int) -> [UInt8] {
     let all = encoded
     var excess = all.count - limit
@@ -80,7 +78,6 @@ public struct StoredState: Sendable {
         excess -= JSONValue.string(String(decoding: bytes, as: UTF8.self)).canonicalBytes.count
       }
     }
-    if excess > 0 { state.enforced = [] }
     return state.encoded
   }
 
@@ -257,7 +254,7 @@ extension TrustedRegistry {
     let document = try judge.judge(
       try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes: bytes)
     standing = judge.standing
-    if standing.statement != nil { standing.enforced.formUnion(state.enforced) }
+    if standing.statement != nil { standing.enforce(first: state.enforced) }
     var vanished = VanishedHosts()
     let listed = document.registry.patterns.union(document.removed)
     for (bytes, retired, hosts) in state.vanished {
@@ -272,6 +269,7 @@ extension TrustedRegistry {
           .init(source: source, last: last, since: host.since))
       }
     }
+    vanished.keepNewest(trust.limits)
     // A confirmation in the future was written under a fast clock, and one from before its statement was issued
     // under a slow one. Ignore both: every start of a device that has no time of its own would consider the
     // state fresh, and never refresh. (A second or two may be another process's reading of the clock, but of two

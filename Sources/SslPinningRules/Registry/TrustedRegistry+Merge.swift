@@ -36,7 +36,7 @@ extension TrustedRegistry {
     if let mine = standing.statement?.number.epoch,
       mine == older.standing.statement?.number.epoch
     {
-      standing.enforced.formUnion(older.standing.enforced)
+      standing.enforce(first: older.standing.enforced)
       standing.fork = newer.standing.fork ?? older.standing.fork ?? newer.fork(from: older)
       let known = newer.document.registry.patterns.union(newer.document.removed)
       vanished.adopt(

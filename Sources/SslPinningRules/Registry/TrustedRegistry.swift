@@ -58,9 +58,30 @@ public struct TrustedRegistry: Sendable {
     /// The document in which ``statement`` came, as received.
     var statementBytes: [UInt8] = []
     /// Patterns that a statement of the epoch enforced.
-    var enforced: Set<HostPattern> = []
+    private(set) var enforced: Set<HostPattern> = []
     /// The fork found in the epoch's history; not stored.
     var fork: RegistryFork?
+
+    /// The most patterns in ``enforced``.
+    static let mostEnforced = 16_384
+
+    /// Enforces patterns for the rest of the epoch, as many as there is room for: a thief of the online key makes their
+    /// number as large as he likes, and memory and what is stored must not grow with it. The first stay, so that he
+    /// cannot drive them out. (What the statement in force enforces is in its own settings.)
+    mutating func enforce(_ patterns: some Sequence<HostPattern>) {
+      for pattern in patterns where enforced.count < Self.mostEnforced { enforced.insert(pattern) }
+    }
+
+    /// The same for what was enforced before that.
+    mutating func enforce(first patterns: some Sequence<HostPattern>) {
+      let later = enforced
+      enforced = []
+      enforce(patterns)
+      enforce(later)
+    }
+
+    /// Forgets what another epoch enforced, and its fork.
+    mutating func beginEpoch() { (enforced, fork) = ([], nil) }
 
     /// The fork that another statement, of any epoch, reveals against the believed one.
     func fork(by other: StatementID, following previous: StatementID?) -> RegistryFork? {
@@ -448,13 +469,13 @@ struct DocumentJudge {
   private mutating func remember(_ statement: Statement, _ bytes: [UInt8]) {
     let held = standing.statement
     beginsEpoch = held?.number.epoch != statement.number.epoch
-    if beginsEpoch { (standing.enforced, standing.fork) = ([], nil) }
+    if beginsEpoch { standing.beginEpoch() }
     standing.fork = fork(by: statement) ?? standing.fork
     standing.id = StatementID(of: statement, crypto: trust.crypto)
     // Of several copies of one statement, keep the first: a later copy may lack signatures, and a signature by a
     // withdrawn key alone would no longer count. A retired statement occurs in many documents.
     if let held, held.json == statement.json, !statement.isRetired { return }
-    standing.enforced.formUnion(statement.hosts.filter(\.enforces).map(\.pattern))
+    standing.enforce(statement.hosts.filter(\.enforces).map(\.pattern))
     standing.statement = statement
     standing.statementBytes = bytes
   }

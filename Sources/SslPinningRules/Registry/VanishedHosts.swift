@@ -46,7 +46,6 @@ struct VanishedHosts: Sendable {
       hosts[pattern] = Host(source: old, last: last, since: now)
     }
     expire(under: new, at: now, limits: limits)
-    drop(beyond: limits.maximumOlderDocuments)
   }
 
   /// Drops the hosts whose time is over while `document` is the newest.
@@ -67,6 +66,7 @@ struct VanishedHosts: Sendable {
       (document.statement != nil && host.source.statement != nil)
         || limits.keepsVanished(since: host.source.since(host.since, at: now), at: now)
     }
+    keepNewest(limits)
   }
 
   /// Keeps only the hosts whose documents pass `isVouchedFor`.
@@ -98,12 +98,34 @@ struct VanishedHosts: Sendable {
   /// Adds a host from a stored state.
   mutating func restore(_ pattern: HostPattern, _ host: Host) { hosts[pattern] = host }
 
-  /// Limits the number of documents: a registry that silently drops a host every day must not grow for ever.
-  private mutating func drop(beyond count: Int) {
-    let times = Set(hosts.values.map(\.since)).sorted()
-    guard times.count > count else { return }
-    let kept = Set(times.suffix(count))
-    hosts = hosts.filter { kept.contains($0.value.since) }
+  /// Limits the documents, in number, bytes and hosts, to those whose hosts vanished last: a registry that silently drops a
+  /// host every day must not grow for ever, nor what is merged with a stored state.
+  mutating func keepNewest(_ limits: RegistryLimits) {
+    var documents: [[UInt8]: (source: AcceptedDocument, since: Int64, hosts: Int)] = [:]
+    for host in hosts.values {
+      let known = documents[host.source.digest]
+      documents[host.source.digest] = (
+        host.source, max(known?.since ?? .min, host.since), (known?.hosts ?? 0) + 1
+      )
+    }
+    var (room, places) = (limits.maximumOlderBytes, RegistryLimits.maximumOlderHosts)
+    let kept = documents.values.sorted { one, other in
+      let (mine, others) = (one.source.statement?.number, other.source.statement?.number)
+      let (left, right) = (
+        (one.since, mine?.epoch ?? -1, mine?.version ?? -1),
+        (other.since, others?.epoch ?? -1, others?.version ?? -1)
+      )
+      // Of one time, those that two processes keep must be the same.
+      return left == right
+        ? one.source.digest.lexicographicallyPrecedes(other.source.digest) : left > right
+    }.prefix(limits.maximumOlderDocuments).prefix { document in
+      room -= document.source.bytes.count + (document.source.retiredBytes?.count ?? 0)
+      places -= document.hosts
+      return room >= 0 && places >= 0
+    }
+    guard kept.count < documents.count else { return }
+    let digests = Set(kept.map(\.source.digest))
+    hosts = hosts.filter { digests.contains($0.value.source.digest) }
   }
 }
 

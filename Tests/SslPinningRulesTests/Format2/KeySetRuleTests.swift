@@ -259,22 +259,30 @@ struct KeySetRuleTests {
     #expect(try client.verdict("b.example").outcome == .unlisted)
   }
 
-  @Test("a registry that drops a host a day does not grow for ever")
-  func bounded() throws {
+  @Test(
+    "a registry that drops host after host does not grow for ever, nor with what is stored or merged",
+    arguments: [Self.day, 0])
+  func bounded(step: Int64) throws {
     var registry = RegistrySimulator()
     registry.pins = (0..<6).map { ("h\($0).example", UInt8($0)) } + [("a.example", 9)]
     let trust = try RegistrySimulator.trust(limits: RegistryLimits(maximumOlderDocuments: 3))
     var client = try registry.client(under: trust)
-    for day in 1...6 {
+    var whole = try registry.client()
+    for number in 1...6 {
       registry.pins.removeFirst()
       registry.version += 1
-      client = try client.update(
-        with: registry, under: trust, at: Self.start + Int64(day) * Self.day
-      ).registry
+      let clock = Self.start + Int64(number) * step
+      client = try client.update(with: registry, under: trust, at: clock).registry
+      whole = try whole.update(with: registry, at: clock).registry
     }
-    #expect(client.registry.problems.count == 3)
-    #expect(try client.accepts("h5.example", leaf: 5))
-    #expect(try client.verdict("h0.example").outcome == .unlisted)
+    #expect(whole.registry.problems.count == 6)
+    let clock = Self.start + 6 * step
+    let restored = try TrustedRegistry(restoring: whole.state, under: trust, at: clock)
+    for bounded in [client, restored, client.merged(with: whole, at: clock)] {
+      #expect(bounded.registry.problems.count == 3)
+      #expect(try bounded.accepts("h5.example", leaf: 5))
+      #expect(try bounded.verdict("h0.example").outcome == .unlisted)
+    }
   }
 }
 

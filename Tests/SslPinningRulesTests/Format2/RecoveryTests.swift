@@ -62,18 +62,65 @@ struct RecoveryTests {
     #expect(vanished.hosts.keys.allSatisfy { "\($0)".hasSuffix(".d2.example") })
   }
 
-  @Test("is known after a restart, however many hosts a thief had enforced before")
+  @Test("ends what a thief had enforced, which until then is bounded and drives nothing out")
   func manyEnforced() throws {
-    let client = try scene().client
-    var state = client.state
-    state.enforced = try (0..<5000).map { try HostPattern("h\($0).example") }
-    #expect(state.encoded(within: 1 << 20).count > 40_000)
-    let bytes = state.encoded(within: 40_000)
-    #expect(bytes.count <= 40_000)
-    let restored = try TrustedRegistry(
-      restoring: StoredState(decoding: bytes), under: RegistrySimulator.trust(), at: Self.start)
-    #expect(restored.stamp.version == client.stamp.version)
-    #expect(try restored.accepts(leaf: 1))
+    var registry = RegistrySimulator()
+    registry.hosts = [HostSettings(try HostPattern("a.example"), enforces: true)]
+    let trust = try RegistrySimulator.trust()
+    let genuine = try registry.client()
+    var state = genuine.state
+    state.enforced += try (0..<20_000).map { try HostPattern("h\($0).example") }
+    let restored = try TrustedRegistry(restoring: state, under: trust, at: Self.start)
+    let most = TrustedRegistry.Standing.mostEnforced
+    #expect(restored.state.enforced.count == most)
+    #expect(genuine.merged(with: restored, at: Self.start).state.enforced.count == most)
+    registry.version = 2
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    registry.hosts = [HostSettings(try HostPattern("b.example"), enforces: true)]
+    let next = try restored.update(with: registry).registry
+    #expect(next.stamp.version?.version == 2)
+    #expect(next.state.enforced.count == most)
+    for host in ["a.example", "b.example"] {
+      #expect(try next.verdict(host, path: [8], enforcement: .reportOnly).decision == .refuse)
+    }
+    // A thief's statement in force has as many of its own: after a restart as before it.
+    registry.version = 3
+    registry.hosts = try (0..<most).map {
+      HostSettings(try HostPattern("t\($0).example"), enforces: true)
+    }
+    let stolen = try genuine.update(with: registry).registry
+    let again = try TrustedRegistry(restoring: stolen.state, under: trust, at: Self.start)
+    (registry.version, registry.hosts) = (4, [])
+    for client in [stolen, again] {
+      let later = try client.update(with: registry).registry
+      #expect(later.stamp.version?.version == 4)
+      #expect(
+        try later.verdict(path: [8], enforcement: .reportOnly).decision == .refuse)
+    }
+    try registry.beginEpoch(online: 1)
+    #expect(try next.update(with: registry).registry.state.enforced.isEmpty)
+  }
+
+  @Test("older documents are bounded by their bytes and hosts, too")
+  func boundedBytes() throws {
+    var vanished = VanishedHosts()
+    for number in 0..<6 as Range<UInt8> {
+      let source = AcceptedDocument(
+        bytes: [UInt8](repeating: number, count: 400), digest: [number], payloadDigest: "",
+        registry: Registry(keys: [], settings: []), statement: nil)
+      try vanished.restore(
+        HostPattern("h\(number).example"),
+        .init(source: source, last: source.registry, since: Int64(number)))
+    }
+    vanished.keepNewest(RegistryLimits(maximumBytes: 150))
+    #expect(vanished.ordered.map(\.host.since) == [3, 4, 5])
+    for number in 0..<RegistryLimits.maximumOlderHosts {
+      let source = try #require(vanished.hosts[HostPattern("h4.example")]).source
+      try vanished.restore(
+        HostPattern("n\(number).example"), .init(source: source, last: source.registry, since: 4))
+    }
+    vanished.keepNewest(.standard)
+    #expect(vanished.ordered.map(\.host.since) == [5])
   }
 
   @Test("a thief of the online key retires nothing: the root keys alone do")
