@@ -1,8 +1,9 @@
 import CanonicalJSON
 import Foundation
-import SslPinningPlatform
 import SslPinningRules
 import Testing
+
+@testable import SslPinningPlatform
 
 @Suite("What alerts and crash reporters read of an error")
 struct ExplainedErrorTests {
@@ -16,6 +17,20 @@ struct ExplainedErrorTests {
     FetchError.unreachable("no route"), FetchError.cancelled,
     PlatformError.cannotPin(reason: "no TLS; hint: install one"), RegistryURL.Fault.unreadable,
   ]
+
+  @Test(
+    "has no password of a proxy setting that libcurl cannot use, and libcurl's words otherwise",
+    arguments: [
+      ("Unsupported proxy syntax in 'http://user:hunter2@127.0.0.1:99999'", true),
+      ("Unsupported proxy scheme for 'foo://user:hunter2@127.0.0.1:1'", true),
+      ("Could not resolve proxy: proxy.example", false), ("", false),
+    ])
+  func proxySetting(text: String, isReplaced: Bool) {
+    let told = TransferFailure.words(text, or: "its name")
+    #expect(told.contains("hint: https_proxy") == isReplaced)
+    #expect(!told.contains("hunter2"))
+    #expect(isReplaced || told == (text.isEmpty ? "its name" : text))
+  }
 
   @Test("is the text itself: the cause, and the hint apart", arguments: errors)
   func localized(_ error: any ExplainedError) {

@@ -24,14 +24,28 @@ struct ErrorTextTests {
     ),
     (SslPinningError.httpStatus(503), "the registry answered with status 503", nil),
     (
-      SslPinningError.registryRefused(.statementExpired(at: 1_782_592_000)),
-      "the registry is refused: the statement expired on 2026-06-27T20:26:40Z",
+      SslPinningError.registryRefused(
+        .statementExpired(at: 1_782_592_000), url: "https://a.example/r.json"),
+      "the registry https://a.example/r.json is refused: the statement expired on 2026-06-27T20:26:40Z",
       "does the registry's server still sign?"
     ),
     (
-      SslPinningError.badSignature, "the signature does not match the payload",
+      SslPinningError.badSignature(url: "https://a.example/r.json"),
+      "https://a.example/r.json: the signature does not match the payload",
       "is this the registry's signing key?"
     ),
+    (
+      SslPinningError.tooLarge(limit: 4, url: "https://a.example/r.json"),
+      "the registry https://a.example/r.json is larger than 4 bytes", nil
+    ),
+    (
+      SslPinningError.clockBehind(
+        at: Date(unixSeconds: 1_782_592_000), url: "https://a.example/r.json"),
+      "the certificate of the registry https://a.example/r.json is not valid yet, by a clock that says"
+        + " 2026-06-27T20:26:40Z",
+      "the device's clock is the likely cause; set it right and try again"
+    ),
+    (SslPinningError.noUsableKey(), "\(RegistryError.noUsableKey)", nil),
     (SslPinningError.platformCannotPin(reason: "x"), "this platform cannot pin: x", nil),
     (FixedPinsError.noPins(host: "a"), "a has no pins", nil),
     (

@@ -103,11 +103,11 @@ struct InitializeTests {
     config.maximumRegistryBytes = 100_000
     registry.answer(
       HTTPResponse(body: [UInt8](repeating: 0x20, count: 4096), delivery: .endless()))
-    #expect(await failure(config) == .tooLarge(limit: 100_000))
+    #expect(await failure(config) == .tooLarge(limit: 100_000, url: config.endpointUrl))
     // No number ends the process.
     for limit in [Int.min, -1, 0] {
       config.maximumRegistryBytes = limit
-      #expect(await failure(config) == .tooLarge(limit: limit))
+      #expect(await failure(config) == .tooLarge(limit: limit, url: config.endpointUrl))
     }
     config.maximumRegistryBytes = 100_000
     config.fetchTimeout = 1
@@ -182,14 +182,14 @@ struct InitializeTests {
     registry.answer(
       HTTPResponse(
         body: try TestRegistry.document(entries, signedBy: TestRegistry.otherKey.get())))
-    #expect(await failure(config) == .badSignature)
+    #expect(await failure(config) == .badSignature(url: config.endpointUrl))
     let good = try TestRegistry.document(entries)
     let text = String(decoding: good, as: UTF8.self)
     for (from, to) in [("a.example", "b.example"), (Self.somePin, "8" + Self.somePin.dropFirst())] {
       let tampered = text.replacingOccurrences(of: from, with: to)
       #expect(tampered != text)
       registry.answer(HTTPResponse(body: Array(tampered.utf8)))
-      #expect(await failure(config) == .badSignature)
+      #expect(await failure(config) == .badSignature(url: config.endpointUrl))
     }
     // The control: spacing is not content.
     registry.answer(
@@ -207,7 +207,7 @@ struct InitializeTests {
     ]
     for entries in [[], bad] {
       registry.answer(HTTPResponse(body: try TestRegistry.document(entries)))
-      #expect(await failure(config) == .noUsableKey)
+      #expect(await failure(config) == .noUsableKey(url: config.endpointUrl))
     }
     registry.answer(
       HTTPResponse(

@@ -19,17 +19,17 @@ public enum SslPinningError: Error, Equatable, Sendable {
   /// The registry's certificate is not valid yet by the device's clock, which says this: most likely the
   /// clock is behind. A client that has believed a statement before is not stopped by
   /// its clock.
-  case clockBehind(at: Date)
+  case clockBehind(at: Date, url: String? = nil)
   /// The registry answered with this status; and the seconds after which it wants to be asked again,
   /// where it said so.
   case httpStatus(Int, retryAfter: Double? = nil, url: String? = nil)
   /// The registry is larger than this many bytes.
-  case tooLarge(limit: Int)
+  case tooLarge(limit: Int, url: String? = nil)
   /// The answer is no registry, such as a web page.
   case malformed(RegistryError, url: String? = nil)
   /// The answer is a registry, and not one to believe: older than the one in force, for another
   /// endpoint, expired, or signed by the wrong keys.
-  case registryRefused(RegistryError)
+  case registryRefused(RegistryError, url: String? = nil)
   /// The document that was handed over is a statement alone, and the list that it is about is neither in force
   /// nor to be fetched.
   case payloadMissing
@@ -39,11 +39,11 @@ public enum SslPinningError: Error, Equatable, Sendable {
   case badRootKeys(DocumentFault)
   /// The signing key, or a root key, cannot be read or used.
   case badSigningKey(VerificationKeyError)
-  /// A registry of format 1 is not signed by the signing key; of format 2 ``registryRefused(_:)``
+  /// A registry of format 1 is not signed by the signing key; of format 2 ``registryRefused(_:url:)``
   /// says so.
-  case badSignature
+  case badSignature(url: String? = nil)
   /// The registry is signed and holds no key that can be used.
-  case noUsableKey
+  case noUsableKey(url: String? = nil)
   /// One of the app's own anchors cannot be read.
   case badAnchor(TrustError)
   /// Failed pins cannot be reported as configured.
@@ -57,17 +57,18 @@ public enum SslPinningError: Error, Equatable, Sendable {
 extension SslPinningError {
   /// - Parameter url: what was asked for.
   init(_ error: RegistryError, url: String?) {
+    let url = url.map(Self.withoutQuery)
     switch error {
-    case .badSignature: self = .badSignature
-    case .noUsableKey: self = .noUsableKey
-    case .tooLarge(let limit): self = .tooLarge(limit: limit)
+    case .badSignature: self = .badSignature(url: url)
+    case .noUsableKey: self = .noUsableKey(url: url)
+    case .tooLarge(let limit): self = .tooLarge(limit: limit, url: url)
     case .malformed, .missingMember, .unreadableSignature, .unreadableState:
-      self = .malformed(error, url: url.map(Self.withoutQuery))
+      self = .malformed(error, url: url)
     case .invalidKeySet, .keySetExpired, .invalidStatement, .statementExpired, .rolledBack,
       .clientTooOld, .olderThanShipped, .otherPayload, .statementStripped, .statementRequired,
       .minimumRequired,
       .noFormat1Key:
-      self = .registryRefused(error)
+      self = .registryRefused(error, url: url)
     }
   }
 
@@ -77,9 +78,9 @@ extension SslPinningError {
     switch error {
     case .cancelled: self = .cancelled
     case .unreachable(let reason): self = .unreachable(reason, url: url)
-    case .notYetValid(let clock): self = .clockBehind(at: Date(unixSeconds: clock))
+    case .notYetValid(let clock): self = .clockBehind(at: Date(unixSeconds: clock), url: url)
     case .status(let code, let wait): self = .httpStatus(code, retryAfter: wait, url: url)
-    case .tooLarge(let limit): self = .tooLarge(limit: limit)
+    case .tooLarge(let limit): self = .tooLarge(limit: limit, url: url)
     }
   }
 
@@ -123,20 +124,20 @@ extension SslPinningError: CustomStringConvertible {
     case .httpStatus(let code, _, let url):
       "the registry\(Self.at(url)) answered with status \(code)"
         + ([404, 410].contains(code) ? "; hint: is this the registry's URL?" : "")
-    case .clockBehind(let clock):
-      "the registry's certificate is not valid yet, by a clock that says \(RFC3339.text(clock.unixSeconds)); "
+    case .clockBehind(let clock, let url):
+      "the certificate of the registry\(Self.at(url)) is not valid yet, by a clock that says \(RFC3339.text(clock.unixSeconds)); "
         + "hint: the device's clock is the likely cause; set it right and try again"
-    case .tooLarge(let limit): "the registry is larger than \(limit) bytes"
-    case .malformed(let error, let url): (url.map { "\($0): " } ?? "") + "\(error)"
-    case .registryRefused(let error): "the registry is refused: \(error)"
+    case .tooLarge(let limit, let url): "the registry\(Self.at(url)) is larger than \(limit) bytes"
+    case .malformed(let error, let url): Self.before(url) + "\(error)"
+    case .registryRefused(let error, let url): "the registry\(Self.at(url)) is refused: \(error)"
     case .payloadMissing:
       "the statement is about a list that is neither in force nor to be fetched; "
         + "hint: hand over the whole document"
     case .badBundledRegistry(let error): "the bundled registry is refused: \(error)"
     case .badRootKeys(let fault): "the root keys make no key set: \(fault)"
     case .badSigningKey(let error): "the signing key cannot be used: \(error)"
-    case .badSignature: "\(RegistryError.badSignature)"
-    case .noUsableKey: "\(RegistryError.noUsableKey)"
+    case .badSignature(let url): Self.before(url) + "\(RegistryError.badSignature)"
+    case .noUsableKey(let url): Self.before(url) + "\(RegistryError.noUsableKey)"
     case .badAnchor(let error): "an anchor cannot be used: \(error)"
     case .badReporting(let error): "\(error)"
     case .badConfiguration(let error): "\(error)"
@@ -145,6 +146,8 @@ extension SslPinningError: CustomStringConvertible {
   }
 
   private static func at(_ url: String?) -> String { url.map { " \($0)" } ?? "" }
+
+  private static func before(_ url: String?) -> String { url.map { "\($0): " } ?? "" }
 }
 
 extension SslPinningError: ExplainedError {}

@@ -106,9 +106,10 @@
         if code == CURLE_ABORTED_BY_CALLBACK {
           return .failure(isLate ? .unreachable("the time is over") : .cancelled)
         }
-        let detail = String(cString: text)
         return .failure(
-          .unreachable(detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail))
+          .unreachable(
+            TransferFailure.words(
+              String(cString: text), or: String(cString: curl_easy_strerror(code)))))
       }
       return .success(answer)
     }

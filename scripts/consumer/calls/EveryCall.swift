@@ -120,8 +120,8 @@ func explained(_ error: SslPinningError) -> String {
   switch error {
   case .badConfiguration(.reportOnlyWithoutPath), .badSigningKey(.privateKey), .cancelled:
     "\(error)"
-  case .registryRefused(.rolledBack(let version, _)): version.description
-  case .clockBehind(let clock): clock.formatted()
+  case .registryRefused(.rolledBack(let version, _), _): version.description
+  case .clockBehind(let clock, _): clock.formatted()
   case .httpStatus(let code, let seconds, _): "\(code) \(seconds ?? 0)"
   default: error.localizedDescription
   }

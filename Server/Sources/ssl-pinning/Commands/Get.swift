@@ -93,7 +93,7 @@ enum Get {
           "the registry cannot be reached: \(TransportReason.text(reason, at: place))")
       case .cancelled, .clockBehind, .httpStatus, .tooLarge, .platformCannotPin:
         throw .couldNotFindOut("\(error)")
-      case .registryRefused(let error):
+      case .registryRefused(let error, _):
         throw .no("no request was made: the registry is refused: \(error.toldToOperators)")
       case .malformed, .payloadMissing, .badBundledRegistry, .badRootKeys, .badSigningKey,
         .badSignature, .noUsableKey, .badAnchor:

@@ -19,8 +19,17 @@
       return URLError.failing(
         self.code(
           code, begun: exchange.pointee.begun, osError: pp_exchange_os_error(exchange)),
-        request.target.url,
-        text.isEmpty ? String(cString: curl_easy_strerror(code)) : text)
+        request.target.url, words(text, or: String(cString: curl_easy_strerror(code))))
+    }
+
+    /// libcurl's words, or how it calls the code if it has none. A proxy setting that it cannot use it repeats with the
+    /// password.
+    static func words(_ text: String, or name: @autoclosure () -> String) -> String {
+      if text.contains("proxy"), text.contains("@") {
+        return
+          "the proxy of the environment cannot be used; hint: https_proxy, http_proxy, all_proxy"
+      }
+      return text.isEmpty ? name() : text
     }
 
     static func lostConnection(_ request: ClientRequest) -> URLError {
