@@ -6,7 +6,8 @@ import CanonicalJSON
 ///   starting with the keys that the app ships.
 /// - Unsigned parts can do no harm: the time floor is not stored but taken from the signed statement, stored times
 ///   are limited by the documents' times and the clock, vanished hosts are believed only with a document that
-///   listed them, and a pattern in `enforced` only tightens.
+///   listed them, and a pattern in `enforced` only tightens. Who can write here can put an older document beside the
+///   newest tag, and that is confirmed until the next one is published, a day at most, or a connection is refused.
 /// - Nothing in it is secret.
 public struct StoredState: Sendable {
   /// A host that vanished, and since when (Unix seconds).
