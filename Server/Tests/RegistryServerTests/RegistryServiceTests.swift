@@ -34,6 +34,14 @@ import Testing
     let after = try await server.get("/api/v1/\(Self.file)")
     #expect(before.headers["etag"] != after.headers["etag"])
     #expect(server.log.events("key_waiting").count == 2)
+    // Nobody announced the second key: it is a warning, and it is counted as such.
+    #expect(
+      server.log.events("key_published").map { $0["level"]?.stringValue } == ["info", "warn"])
+    let page = try PrometheusPage(try await server.get("/metrics").body)
+    for (announced, count) in [("first", 1.0), ("no", 1), ("yes", 0)] {
+      let series = "ssl_pinning_keys_published_total{announced=\"\(announced)\"}"
+      #expect(page.samples[series] == count, "\(announced)")
+    }
     await server.service.stop()
   }
 

@@ -47,6 +47,20 @@ struct ServerMetricsTests {
     }
   }
 
+  @Test("keys are counted by whether somebody announced them, and withdrawn ones by themselves")
+  func publishedKeys() throws {
+    metrics.published([
+      .published(pin(1), isFirst: true), .published(pin(2), isFirst: false),
+      .published(pin(3), isFirst: false), .activated(pin(4)), .withdrawn(pin(2)), .retired(pin(1)),
+    ])
+    let page = try page()
+    for (announced, count) in [("first", 1.0), ("no", 2), ("yes", 1)] {
+      let series = "ssl_pinning_keys_published_total{announced=\"\(announced)\"}"
+      #expect(page.samples[series] == count, "\(announced)")
+    }
+    #expect(page.samples["ssl_pinning_keys_withdrawn_total"] == 1)
+  }
+
   @Test("an expiry is told in the seconds that are left at the scrape, and beside it as a time")
   func expiry() throws {
     probe(nil, leaf: pin(1), until: Self.now + 5_488_607)
