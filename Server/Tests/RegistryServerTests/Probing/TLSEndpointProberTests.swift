@@ -419,6 +419,31 @@ struct TLSEndpointProberTests {
     #expect(proxy.tunnels.count == 1)
   }
 
+  @Test(
+    "what fails is told by its cause",
+    arguments: [ProbeFailureCause.refused, .unreachable, .handshake, .name, .chain])
+  func causes(_ cause: ProbeFailureCause) async throws {
+    let closed = try ClosedPort()
+    let mail = try LocalRawServer(.sends(Array("220 mail.test ESMTP\r\n".utf8)))
+    let other = try LocalTLSServer(identity: authority.issue(names: ["b.test"])) { _ in .text("") }
+    let foreign = try LocalTLSServer(
+      identity: CertificateAuthority.makeRoot(name: "Foreign").issue(names: ["a.test"])
+    ) { _ in .text("") }
+    let port =
+      switch cause {
+      case .handshake: mail.port
+      case .name: other.port
+      case .chain: foreign.port
+      default: closed.port
+      }
+    // TCP knows no broadcast: the kernel refuses the address itself.
+    let address = cause == .unreachable ? "255.255.255.255" : "127.0.0.1"
+    let observer = try observer(names: ["a.test": [address]])
+    let probe = try await observer.probe(endpoint("a.test", port))
+    #expect(probe.observations.map(\.cause) == [cause], "\(probe)")
+    withExtendedLifetime((closed, mail, other, foreign)) {}
+  }
+
   @Test("a vantage point whose files cannot be used is refused by name")
   func unusableVantage() throws {
     let missing = VantagePoint(
