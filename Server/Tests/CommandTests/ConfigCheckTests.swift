@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import TLSTools
 import TestSupport
 import Testing
 
@@ -205,6 +206,38 @@ struct ConfigCheckTests {
     #expect(outcome.exitCode == 0)
     #expect(outcome.stderr.hasPrefix("warning: SSL_PINNING_STORAGE_DSN: storage.dsn is not used"))
     #expect(!(outcome.stderr + outcome.stdout).contains("hush"))
+  }
+
+  @Test("warns of a named CA that is an intermediate alone, and of as many as the Web has")
+  func issuers() async throws {
+    try await withTemporaryDirectory { directory in
+      let root = try CertificateAuthority.makeRoot(name: "Root")
+      let (one, both) = (directory.path("one.pem"), directory.path("both.pem"))
+      let issuer = try root.issueIntermediate(name: "Issuer").certificate
+      try directory.write(issuer.pem, to: "one.pem")
+      try directory.write(issuer.pem + root.root.pem, to: "both.pem")
+      let pins = (0...20).map { Data(repeating: UInt8($0), count: 32).base64EncodedString() }
+      for (issuers, warning) in [
+        ([one], "Issuer is an intermediate, which its CA may exchange any day; hint: "),
+        ([both], nil), (pins, "21 CAs are as good as no list: "), (Array(pins.dropLast()), nil),
+      ] as [([String], String?)] {
+        let list = issuers.map { "'\($0)'" }.joined(separator: ", ")
+        for yaml in [
+          "keys: [{fqdn: a.b}]\ntls: {issuers: [\(list)]}",
+          "keys: [{fqdn: a.b, issuers: [\(list)]}]",
+        ] {
+          try directory.write(yaml + "\nstorage: {type: memory}", to: "config.yaml")
+          let outcome = try await Tool.run(
+            "config", "check", "--offline", "--config-path", directory.path())
+          #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+          if let warning {
+            #expect(outcome.stderr.hasPrefix("warning: ") && outcome.stderr.contains(warning))
+          } else {
+            #expect(outcome.stderr.isEmpty, "\(outcome.stderr)")
+          }
+        }
+      }
+    }
   }
 
   @Test(

@@ -1,8 +1,10 @@
-import RegistryCore
-import RegistryServer
+import SslPinningRules
 import TLSTools
 import TestSupport
 import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
 
 @Suite("Terms and kinds of keys in a configuration") struct TermsConfigurationTests {
   private static let (one, two) = (pin(1).base64, pin(2).base64)
@@ -51,6 +53,47 @@ import Testing
     } throws: { error in
       "\(error)".contains(part)
     }
+  }
+
+  @Test("name CAs for every endpoint or for one, as pins and as files")
+  func issuers() throws {
+    let directory = try TemporaryDirectory()
+    let root = try CertificateAuthority.makeRoot(name: "Root").root
+    try directory.write(root.pem, to: "root.pem")
+    let (path, named) = (directory.path("root.pem"), try SPKIPin(certificateDER: root.der))
+    let read = try configuration(
+      "keys: [{fqdn: a.b, issuers: ['\(path)']}, {fqdn: c.d}]\n"
+        + "tls: {issuers: ['\(Self.one)', '\(path)']}")
+    #expect(read.tls.issuers.entries == [Self.one, path])
+    #expect(read.tls.issuers.pins == [pin(1), named])
+    for endpoint in read.documents.flatMap(\.endpoints) {
+      let pins: Set<SPKIPin> = endpoint.id == "a.b:443" ? [named] : []
+      #expect(endpoint.issuers.pins == pins, "\(endpoint.id)")
+    }
+  }
+
+  @Test(
+    "name the CAs under which a new key waits for nobody",
+    arguments: [
+      ("keys: [{fqdn: a.test}]", false),
+      ("keys: [{fqdn: a.test, issuers: ['\(pin(101).base64)']}]", true),
+      ("keys: [{fqdn: a.test}]\ntls: {issuers: ['\(pin(101).base64)']}", true),
+    ])
+  func named(_ yaml: String, _ isNamed: Bool) throws {
+    let read = try configuration(yaml)
+    let settings = CoordinatorSettings(try #require(read.documents.first), tls: read.tls)
+      .machine([])
+    let watched = try #require(settings.endpoints.first)
+    let new: LedgerBench.View = [(LedgerBench.here, "", .key(2, under: 101))]
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "", .key(1, under: 100))])
+    bench.context = EndpointsInForce(settings.endpoints).context(
+      of: watched, LedgerBench.probe(new), in: DocumentState(), settings, isMassChange: false)
+    bench.see(new, 3)
+    let keys: Set<UInt8> = isNamed ? [1, 2] : [1]
+    let reasons: [CandidateKey.HoldReason] = isNamed ? [] : [.newIssuer]
+    #expect(bench.keys == keys)
+    #expect((bench.endpointKeys.held[pin(2)]?.reasons ?? []) == reasons)
   }
 
   @Test("may differ between files, and where no host is both's")
