@@ -142,35 +142,75 @@ struct UpTests {
     }
   }
 
-  @Test("serves, logs for nobody and ends on SIGTERM while whoever reads its log hangs")
+  @Test("probes, serves, logs for nobody and ends on SIGTERM while whoever reads its log hangs")
   func hangingLog() async throws {
-    try await withTemporaryDirectory { directory in
-      try Keys.signing.get().write(to: directory.file("prv.pem"))
-      try directory.write(
-        "keys: [{fqdn: localhost, port: 1}]\ntls: {dir: \(directory.path())}\n"
-          + "storage: {type: memory}\nlog: {level: debug}", to: "config.yaml")
-      #expect(mkfifo(directory.path("log"), 0o600) == 0)
-      let log = open(directory.path("log"), O_RDWR | O_NONBLOCK)
-      defer { Foundation.close(log) }
-      let junk = [UInt8](repeating: 0x2e, count: 1024)
-      while write(log, junk, junk.count) > 0 {}
-      let server = try ChildProcess(
-        "sh", ["-c", "exec \"$0\" up --listen 127.0.0.1:0 2>log", try Tool.path()],
-        directory: directory.url)
-      let marker = "listening on "
-      try await server.waitForOutput(containing: marker)
-      try await server.waitForOutput(containing: "\n")
-      let line = try #require(
-        server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
-      let url = try #require(URL(string: String(line.dropFirst(marker.count))))
-      let path = String(repeating: "a", count: 4000)
-      for _ in 0..<30 {
-        let (_, answer) = try await URLSession.shared.data(
-          from: url.appending(path: "api/v1/admin/\(path)"))
-        #expect([401, 429].contains((answer as? HTTPURLResponse)?.statusCode))
-      }
-      #expect(try await server.terminate(seconds: 30).exitCode == 0)
+    let stage = try GetStage()
+    let directory = stage.directory
+    try Keys.signing.get().write(to: directory.file("prv.pem"))
+    let settings = """
+      keys: [{fqdn: localhost, port: \(stage.server.port), address: 127.0.0.1}]
+      tls:
+        dir: \(directory.path())
+        anchors: \(directory.path("ca.pem"))
+        confirmation_interval: 50ms
+        dump_interval: 1s
+      storage: {type: memory}
+
+      """
+    try directory.write(settings + "log: {level: debug}\n", to: "config.yaml")
+    #expect(mkfifo(directory.path("log"), 0o600) == 0)
+    let log = open(directory.path("log"), O_RDWR | O_NONBLOCK)
+    defer { Foundation.close(log) }
+    let junk = [UInt8](repeating: 0x2e, count: 1024)
+    while write(log, junk, junk.count) > 0 {}
+    let server = try ChildProcess(
+      "sh", ["-c", "exec \"$0\" up --listen 127.0.0.1:0 2>log", try Tool.path()],
+      directory: directory.url)
+    let marker = "listening on "
+    try await server.waitForOutput(containing: marker)
+    try await server.waitForOutput(containing: "\n")
+    let line = try #require(
+      server.stdout.split(separator: "\n").first { $0.hasPrefix(marker) })
+    let address = String(line.dropFirst(marker.count))
+    let url = try #require(URL(string: address))
+    let path = String(repeating: "a", count: 4000)
+    for _ in 0..<30 {
+      let (_, answer) = try await URLSession.shared.data(
+        from: url.appending(path: "api/v1/admin/\(path)"))
+      #expect([401, 429].contains((answer as? HTTPURLResponse)?.statusCode))
     }
+    // Each configuration that is refused is a line that takes most of the room for those that wait.
+    let level = String(repeating: "x", count: 700_000)
+    try directory.write(settings + "log: {level: \(level)}\n", to: "config.yaml")
+    var isDropped = false
+    for _ in 0..<600 where !isDropped {
+      server.send(SIGHUP)
+      // why: the server reads in its own time, in another process.
+      try await Task.sleep(nanoseconds: 50_000_000)
+      let page = try await ChildProcess.run(
+        "curl", ["-sS", "--noproxy", "*", address + "/metrics"])
+      isDropped = page.stdout.split(separator: "\n").contains {
+        $0.hasPrefix("ssl_pinning_log_dropped_total ") && !$0.hasSuffix(" 0")
+      }
+    }
+    #expect(isDropped)
+    // It still serves what it probed, and probes on.
+    let next = try stage.authority.issue(names: ["localhost"])
+    let pins = [try stage.pin, try SPKIPin(certificateDER: next.leaf.der).base64]
+    for pin in pins {
+      if pin == pins.last { try stage.server.replaceIdentity(next) }
+      var listed = ""
+      for _ in 0..<600 where !listed.contains(pin) {
+        // why: the server probes in its own time, too.
+        try await Task.sleep(nanoseconds: 50_000_000)
+        listed = try await Tool.run(
+          "verify", "--key", directory.path("pub.pem"), address + "/api/v1/localhost.json"
+        ).stdout
+      }
+      #expect(listed.contains(pin))
+    }
+    #expect(try await server.terminate(seconds: 30).exitCode == 0)
+    withExtendedLifetime(stage) {}
   }
 
   @Test("has descriptors left for looks when clients take all that they may")
