@@ -256,10 +256,16 @@ struct AdministrationAccessTests {
     "strangers fill no log: a few lines, with the number of those that it does not tell, and cut paths"
   )
   func floods() async throws {
-    let service = try await AdministeredService.running()
+    let service = try await AdministeredService.running(
+      server: ", trusted_proxies: [127.0.0.1]")
     let path = "/" + String(repeating: "a", count: 4000)
     for _ in 0..<40 { try await service.call("GET", path, headers: [:]) }
+    // The next line says how many are missing: here, of another address.
+    try await service.call("GET", "/session", headers: ["X-Forwarded-For": "192.0.2.9"])
     let events = service.scripted.log.events("admin_request")
+    let untold = events.compactMap { $0["untold"]?.stringValue.flatMap { Int($0) } }
+    #expect(events.last?["peer"]?.stringValue == "192.0.2.9")
+    #expect(events.count + untold.reduce(0, +) == 41)
     #expect((1...20).contains(events.count))
     #expect(events.allSatisfy { ($0["path"]?.stringValue?.count ?? 0) <= 256 })
     await service.stop()

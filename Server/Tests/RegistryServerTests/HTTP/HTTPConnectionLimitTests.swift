@@ -32,6 +32,27 @@ import Testing
     await server.stop()
   }
 
+  @Test("addresses of one IPv6 /64 have as many together, and make room for each other")
+  func perNetwork() throws {
+    var limits = HTTPLimits()
+    limits.connectionsPerAddress = 2
+    let deadlines = ConnectionDeadlines(limits: limits)
+    let pointer = try #require(OpaquePointer(bitPattern: 1))
+    // Nothing here touches the socket or the library's connection.
+    func connection(_ peer: String) -> HTTPConnection {
+      HTTPConnection(pointer: pointer, descriptor: -1, peer: peer)
+    }
+    let first = connection("2001:db8::1")
+    #expect(deadlines.begin(first, isLimited: true))
+    #expect(deadlines.begin(connection("2001:db8::2"), isLimited: true))
+    let third = connection("2001:db8:0:0:ffff::3")
+    #expect(!deadlines.begin(third, isLimited: true))
+    #expect(deadlines.begin(connection("2001:db8:0:1::1"), isLimited: true))
+    deadlines.end(third)
+    deadlines.end(first)
+    #expect(deadlines.begin(connection("2001:db8::4"), isLimited: true))
+  }
+
   @Test("on loopback, where a proxy stands in front, no address is limited")
   func loopback() async throws {
     var limits = HTTPLimits()

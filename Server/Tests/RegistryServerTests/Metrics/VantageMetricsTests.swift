@@ -1,3 +1,4 @@
+import CanonicalJSON
 import SslPinningRules
 import Testing
 
@@ -154,7 +155,16 @@ struct VantageMetricsTests {
     #expect(silent["alerts", "0", "file"] == "")
     #expect(
       silent["alerts", "0", "message"] == "the vantage point oslo confirms nothing: it ended")
+    // A line of the log at once, and no second one while it lasts.
+    #expect(try await overview(.vantage)["alertsTotal"] == 1)
+    let lines = service.scripted.log.events("vantage_silent")
+    #expect(lines.count == 1)
+    let line = try #require(lines.first)
+    #expect(line["level"]?.stringValue == "warn")
+    #expect(line["vantage"]?.stringValue == "oslo")
+    #expect(line["reason"]?.stringValue == "it ended")
     #expect(try await overview(nil)["alertsTotal"] == 0)
+    #expect(service.scripted.log.events("vantage_answers").count == 1)
     await service.stop()
   }
 }
