@@ -158,6 +158,22 @@ struct ObservingDocumentsTests {
     }
   }
 
+  @Test(
+    "an alert counts only the series that it is about",
+    arguments: [
+      ("SslPinningReportsRise", #"ssl_pinning_report_chains_total{chain="verified"}"#),
+      ("SslPinningUnannouncedKey", #"ssl_pinning_keys_published_total{announced="no"}"#),
+      ("SslPinningConfigurationRefused", "ssl_pinning_configuration_reload_success == 0"),
+    ])
+  func counted(_ alert: String, _ series: String) throws {
+    let rule = try #require(
+      try Self.rules().first { Self.text(Self.member($0, "alert")) == alert })
+    let expression = try #require(Self.text(Self.member(rule, "expr")))
+    let metric = String(series.prefix { $0 != "{" && $0 != " " })
+    #expect(expression.contains(series))
+    #expect(expression.ranges(of: series).count == expression.ranges(of: metric).count)
+  }
+
   @Test("every panel of the dashboard asks for metrics that exist, and panels do not overlap")
   func dashboard() throws {
     let known = Set(try Self.metrics().keys)
