@@ -69,7 +69,8 @@ int pp_exchange_before_request(void *argument, char *peer, char *own, int peer_p
   pp_exchange *x = argument;
   pp_judged *connection = connection_of(x->easy);
   pp_judged_find_socket(connection, x->sockets, own_port);
-  x->is_over = pp_judged_is_over(connection);
+  // What may have arrived must not be sent over another one either.
+  x->is_over = (!x->begun || x->may_repeat) && pp_judged_is_over(connection);
   if (x->begun && !x->may_repeat) {
     x->repeat_refused = true;
   } else if (pp_judged_is_taken(connection, x->easy, connection_of)) {

@@ -119,7 +119,7 @@ void pp_judged_find_socket(pp_judged *judged, const int made[PP_SOCKETS], int ow
 
 bool pp_judged_is_over(const pp_judged *judged) {
   if (!judged || !judged->was_used || judged->is_shared || judged->socket < 0) return false;
-  struct pollfd peer = {.fd = judged->socket, .events = POLLRDHUP};
+  struct pollfd peer = {.fd = judged->socket, .events = POLLIN | POLLRDHUP};
   return poll(&peer, 1, 0) > 0;
 }
 

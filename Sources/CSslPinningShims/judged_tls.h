@@ -63,8 +63,9 @@ void pp_note_socket(int made[PP_SOCKETS], int socket);
 // Finds the socket of a new connection among those that were made: that with this port of ours.
 void pp_judged_find_socket(pp_judged *judged, const int made[PP_SOCKETS], int own_port);
 
-// Whether the server has ended it since the last request. libcurl, which asks the socket for a byte, takes it for alive as long as
-// the close_notify stands before the end. What it sends then must not be sent again, for it may have arrived; before that it may.
+// Whether the server has ended it since the last request, or said something that nobody asked for: a close_notify, mostly, with or
+// without the end of TCP behind it (RFC 8446 section 6.1). libcurl, which asks the socket for a byte, takes it for alive then. What it
+// sends must not be sent again, for it may have arrived; before that it may.
 bool pp_judged_is_over(const pp_judged *judged);
 
 // Has `easy` hold `judged`, which may be NULL, instead of what it held.

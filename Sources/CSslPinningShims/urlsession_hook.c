@@ -320,6 +320,7 @@ static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
     bool again = (t->verdict == TO_RETRY && t->attempt == 0) || t->verdict == TO_PART ||
                  (t->verdict == TO_REFRESH && !t->refreshed);
     if (again && !pp_transfer_is_lost(t) && park(s, t)) continue;
+    if (done->data.result == CURLE_SEND_FAIL_REWIND) pp_transfer_is_lost(t);
     if (t->verdict == LOST) done->data.result = CURLE_GOT_NOTHING;
     if (pp_was_pending(t) && t->verdict != REFUSED && t->verdict != LOST) {
       char message[PP_MESSAGE_SIZE] = "";

@@ -145,9 +145,16 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
   return CURL_PREREQFUNC_ABORT;
 }
 
+// Foundation ends the process where it cannot begin a body anew. What goes once needs not.
+static int stay(void *argument, curl_off_t offset, int origin) {
+  (void)argument, (void)offset, (void)origin;
+  return CURL_SEEKFUNC_FAIL;
+}
+
 CURLcode pp_listen(struct transfer *t, CURL *easy) {
   CURLcode failed = 0;
 #define SET(option, value) failed |= pp_easy_setopt(easy, option, value)
+  if (t && !pp_handle_may_repeat(pp_handle_of(easy))) SET(CURLOPT_SEEKFUNCTION, stay);
   SET(CURLOPT_OPENSOCKETFUNCTION, t ? open_socket : NULL);
   SET(CURLOPT_OPENSOCKETDATA, t);
   SET(CURLOPT_SSL_CTX_FUNCTION, t ? pp_prepare_tls : NULL);

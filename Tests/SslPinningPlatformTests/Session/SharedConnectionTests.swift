@@ -48,54 +48,6 @@ struct SharedConnectionTests {
     try await fleet.stop()
   }
 
-  /// How a request is made.
-  enum Road: CaseIterable { case session, data, upload }
-
-  /// By a close_notify and then the end, as a server does that is reloaded: libcurl 7.88 takes it for alive.
-  @Test(
-    "are sent, and once, over another connection than one that the server has ended since",
-    arguments: Road.allCases, ["GET", "POST", "DELETE"])
-  func endedSince(road: Road, method: String) async throws {
-    let nginx = try await Nginx.start(
-      Nginx.Site(
-        site.identity, name: "localhost", http2: false,
-        directives: """
-          keepalive_timeout 200ms;
-          location / { return 200 $request_method; }
-          """))
-    let session = site.session()
-    func send() async throws -> String {
-      var request = URLRequest(url: try site.url(port: nginx.port), timeoutInterval: 20)
-      request.httpMethod = method
-      let data =
-        switch road {
-        case .session: try await session.data(for: request).0
-        case .data: try await site.transport.data(for: request).0
-        case .upload: try await site.transport.upload(for: request, from: Data("body".utf8)).0
-        }
-      return String(decoding: data, as: UTF8.self)
-    }
-    for _ in 0..<3 {
-      #expect(try await send() == method)
-      #expect(await eventually { Self.isEnded(by: nginx.port) })
-    }
-    let accesses = try await nginx.accesses(waitingFor: 3)
-    #expect(accesses.map(\.status) == [200, 200, 200])
-    try await nginx.stop()
-  }
-
-  /// Whether a server on this port has ended all connections of this process.
-  private static func isEnded(by port: UInt16) -> Bool {
-    let table = (try? String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)) ?? ""
-    let digits = String(port, radix: 16, uppercase: true)
-    let place = "0100007F:" + String(repeating: "0", count: 4 - digits.count) + digits
-    let established = "01"
-    return !table.split(separator: "\n").contains { line in
-      let fields = line.split(separator: " ")
-      return fields.count > 3 && fields[2] == place && fields[3] == established
-    }
-  }
-
   /// An ordinary session ends the process then.
   @Test("are redirected while another one is under way on their connection of HTTP/2")
   func redirected() async throws {

@@ -1,0 +1,166 @@
+import FaultLab
+import Foundation
+import FoundationNetworking
+import SslPinningPlatform
+import TLSTools
+import TestSupport
+import Testing
+
+/// A server ends a connection by a close_notify, and then the end of TCP, at once or later (RFC 8446 section 6.1). libcurl 7.88 takes it
+/// for alive until that is read.
+@Suite("Requests after the end of a kept connection", .timeLimit(.minutes(3)))
+struct EndedConnectionTests {
+  private let site: PinnedSite
+
+  init() throws { site = try PinnedSite() }
+
+  /// How a request is made.
+  enum Road: CaseIterable { case session, data, upload }
+
+  private struct Caller {
+    let road: Road
+    let site: PinnedSite
+    let session: URLSession
+    let port: UInt16
+
+    func send(_ method: String, _ path: String = "/") async throws -> String {
+      var request = URLRequest(url: try site.url(path, port: port), timeoutInterval: 20)
+      request.httpMethod = method
+      let data =
+        switch road {
+        case .session: try await session.data(for: request).0
+        case .data: try await site.transport.data(for: request).0
+        case .upload: try await site.transport.upload(for: request, from: Data("body".utf8)).0
+        }
+      return String(decoding: data, as: UTF8.self)
+    }
+
+    /// Whether the server has ended every connection of this process to it: none is as it was, with nothing to read.
+    var isEnded: Bool {
+      let table = (try? String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)) ?? ""
+      let digits = String(port, radix: 16, uppercase: true)
+      let place = "0100007F:" + String(repeating: "0", count: 4 - digits.count) + digits
+      return !table.split(separator: "\n").contains { line in
+        let fields = line.split(separator: " ")
+        return fields.count > 4 && fields[2] == place && fields[3] == "01"
+          && fields[4].hasSuffix(":00000000")
+      }
+    }
+  }
+
+  private func caller(_ road: Road, at port: UInt16) -> Caller {
+    Caller(road: road, site: site, session: site.session(), port: port)
+  }
+
+  @Test(
+    "are sent, and once, over another one that is reloaded or had nothing to do",
+    arguments: Road.allCases, ["GET", "POST", "DELETE"])
+  func nginx(road: Road, method: String) async throws {
+    let nginx = try await Nginx.start(
+      Nginx.Site(
+        site.identity, name: "localhost", http2: false,
+        directives: """
+          keepalive_timeout 200ms;
+          location / { return 200 $request_method; }
+          """))
+    let caller = caller(road, at: nginx.port)
+    for _ in 0..<3 {
+      #expect(try await caller.send(method) == method)
+      #expect(await eventually { caller.isEnded })
+    }
+    let accesses = try await nginx.accesses(waitingFor: 3)
+    #expect(accesses.map(\.status) == [200, 200, 200])
+    try await nginx.stop()
+  }
+
+  /// As asyncio does, which waits half a minute for the other side's close_notify.
+  @Test(
+    "are sent, and once, where TCP stays open behind the close_notify", arguments: Road.allCases)
+  func openBehind(road: Road) async throws {
+    let server = try await PythonServer(site.identity)
+    let caller = caller(road, at: server.port)
+    for _ in 0..<3 {
+      #expect(try await caller.send("POST", "/end") == "ok")
+      #expect(await eventually { caller.isEnded })
+    }
+    #expect(server.requests == ["/end", "/end", "/end"])
+    await server.stop()
+  }
+
+  @Test(
+    "are not sent again where their own connection ends, whatever another one that is over says",
+    arguments: Road.allCases)
+  func endedUnderRequest(road: Road) async throws {
+    let server = try await PythonServer(site.identity)
+    let caller = caller(road, at: server.port)
+    async let one = caller.send("POST", "/both")
+    async let other = caller.send("POST", "/both")
+    #expect(try await [one, other] == ["ok", "ok"])
+    await #expect(throws: URLError.self) { try await caller.send("POST", "/die") }
+    #expect(server.requests.filter { $0 == "/die" } == ["/die"])
+    await server.stop()
+  }
+}
+
+/// A server whose connections end by a close_notify while TCP stays open.
+private final class PythonServer {
+  private let process: ChildProcess
+  private let log: URL
+  private let directory: TemporaryDirectory
+  let port: UInt16
+
+  private static let script = """
+    import asyncio, ssl, sys
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[1], sys.argv[2])
+    log = open(sys.argv[3], 'a', 1)
+    writers, both = [], []
+    async def serve(reader, writer):
+        writers.append(writer)
+        while True:
+            try: head = await reader.readuntil(b'\\r\\n\\r\\n')
+            except Exception: return writer.close()
+            fields = [line.split(b':', 1) for line in head.split(b'\\r\\n')[1:] if b':' in line]
+            length = [int(value) for name, value in fields if name.lower() == b'content-length']
+            await reader.readexactly(length[0] if length else 0)
+            path = head.split()[1].decode()
+            log.write(path + '\\n')
+            if path == '/both':
+                both.append(path)
+                while len(both) < 2: await asyncio.sleep(0.005)
+            if path == '/die':
+                for other in writers:
+                    if other is not writer: other.close()
+                await asyncio.sleep(0.2)
+                return writer.close()
+            writer.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')
+            await writer.drain()
+            if path == '/end': return writer.close()
+    async def main():
+        server = await asyncio.start_server(serve, '127.0.0.1', 0, ssl=context)
+        print('port', server.sockets[0].getsockname()[1], flush=True)
+        await server.serve_forever()
+    asyncio.run(main())
+    """
+
+  init(_ identity: ServerIdentity) async throws {
+    directory = try TemporaryDirectory()
+    log = directory.file("log")
+    try directory.write(identity.certificateChainPEM, to: "chain.pem")
+    try directory.write(identity.keyPEM, to: "key.pem")
+    process = try ChildProcess(
+      "python3",
+      ["-c", Self.script, directory.path("chain.pem"), directory.path("key.pem"), log.path])
+    try await process.waitForOutput(containing: "port ")
+    let said = process.stdout.firstMatch(of: /port (\d+)/)?.output.1
+    port = try #require(said.flatMap { UInt16($0) })
+  }
+
+  /// The paths of all requests.
+  var requests: [String] {
+    let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+    return text.split(separator: "\n").map(String.init)
+  }
+
+  func stop() async { _ = try? await process.terminate(seconds: 10) }
+}
