@@ -108,7 +108,10 @@ package struct ReportQueue: Hashable, Sendable {
       entries[index].pending[url, default: ReportTally(count: 0, first: .max, last: .min)]
         .add(tally)
     }
-    (entries[index].body, entries[index].bytes) = (entry.body, entry.bytes)
+    let all = entries.reduce(entry.bytes - entries[index].bytes) { $0 + $1.bytes }
+    if all <= rules.mostBytes {
+      (entries[index].body, entries[index].bytes) = (entry.body, entry.bytes)
+    }
     return true
   }
 

@@ -354,6 +354,20 @@ struct ReportQueueTests {
     #expect(try Fixtures.json(disk.claim("u", by: "me", at: 40))["hostname"] == .string("b"))
   }
 
+  @Test("a larger body takes no place that is not there, and its failure is counted")
+  func largerBody() throws {
+    var queue = ReportQueue()
+    Fixtures.add(Fixtures.verdict(), to: &queue, at: 1)
+    queue.rules.mostBytes = 4096
+    var app = Fixtures.app
+    for length in [1, 10_000] {
+      app.platformVersion = String(repeating: "1", count: length)
+      Fixtures.add(Fixtures.verdict(), to: &queue, at: 2, app: app)
+    }
+    let said = try Fixtures.json(queue.claim("u", by: "me", at: 3))
+    #expect(said["app-platform-version"] == .string("1") && said["count"] == .number(3))
+  }
+
   @Test("a report has the facts of the newest failure; of another app or version it is another one")
   func newestFacts() throws {
     var queue = ReportQueue()
