@@ -143,9 +143,12 @@ extension RegistryUpdater {
         return (nil, false)
       }
       let road: TrustedRegistry.Road = place == .own ? .server : .mirror
-      let reason = try? await inTurn(url(of: place)) { () async throws(SslPinningError) in
-        try await refusal(of: statement, by: road)
-      }
+      let reason: RegistryError?
+      do throws(SslPinningError) {
+        reason = try await inTurn(url(of: place)) { () async throws(SslPinningError) in
+          try await refusal(of: statement, by: road)
+        }
+      } catch { return (Visit(result: .failure(error), isNews: false), false) }
       if let reason {
         // A mirror is not asked for its whole document because it is behind: it may be so for long.
         guard case .rolledBack = reason, place != .own else { return (nil, true) }

@@ -109,8 +109,8 @@ public struct RegistryLimits: Hashable, Sendable {
   public var maximumBytes: Int
   /// For how many days a host that vanished from a newer document keeps its last pins.
   public var vanishedHostDays: Int64
-  /// How many older documents are kept for vanished hosts: 64 by default, and never more than eight times
-  /// ``maximumBytes`` of them, nor than have 32 768 hosts. Beyond that, the hosts of those that are out of use for longest are dropped.
+  /// How many older documents are kept for vanished hosts: 64 by default, and never more than twice
+  /// ``maximumBytes`` of them, nor than have 65 536 entries. Beyond that, the hosts of those that are out of use for longest are dropped.
   public var maximumOlderDocuments: Int
 
   /// Limits; the defaults are those of `docs/registry-format.md`.
@@ -125,9 +125,9 @@ public struct RegistryLimits: Hashable, Sendable {
   /// The defaults.
   public static let standard = RegistryLimits()
 
-  /// Of each, a start verifies and enters all. The largest list by default has some 20 000.
-  static let maximumOlderHosts = 32_768
-  var maximumOlderBytes: Int { maximumBytes > .max / 8 ? .max : 8 * maximumBytes }
+  /// A start reads and verifies all of them. The largest list by default has some 46 000 entries.
+  static let maximumOlderEntries = 65_536
+  var maximumOlderBytes: Int { maximumBytes > .max / 2 ? .max : 2 * maximumBytes }
 
   /// Whether a host that vanished at `since` still has its pins at `now`, both in Unix seconds.
   func keepsVanished(since: Int64, at now: Int64) -> Bool {

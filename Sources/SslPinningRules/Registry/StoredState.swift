@@ -82,6 +82,13 @@ public struct StoredState: Sendable {
     return state.encoded
   }
 
+  /// The older documents, those first whose hosts vanished last.
+  fileprivate var newestFirst: [(document: [UInt8], retired: [UInt8]?, hosts: [Vanished])] {
+    vanished.sorted { one, other in
+      one.hosts.map(\.since).max() ?? .min > other.hosts.map(\.since).max() ?? .min
+    }
+  }
+
   private var indexOfOldest: Int? {
     vanished.indices.min { one, other in
       vanished[one].hosts.map(\.since).max() ?? .min
@@ -258,7 +265,11 @@ extension TrustedRegistry {
     if standing.statement != nil { standing.enforce(first: state.enforced) }
     var vanished = VanishedHosts()
     let listed = document.registry.patterns.union(document.removed)
-    for (bytes, retired, hosts) in state.vanished {
+    var room = trust.limits.maximumOlderBytes
+    for (bytes, retired, hosts) in state.newestFirst {
+      // Before it is read: a start must not take a minute over what is dropped then.
+      room -= bytes.count + (retired?.count ?? 0)
+      guard room >= 0 else { break }
       guard let source = judge.older(bytes, beside: retired) else { continue }
       let known = source.byPattern
       for host in hosts where !listed.contains(host.pattern) {

@@ -98,7 +98,7 @@ struct VanishedHosts: Sendable {
   /// Adds a host from a stored state.
   mutating func restore(_ pattern: HostPattern, _ host: Host) { hosts[pattern] = host }
 
-  /// Limits the documents, in number, bytes and hosts, to those whose hosts vanished last: a registry that silently drops a
+  /// Limits the documents, in number, bytes and entries, to those whose hosts vanished last: a registry that silently drops a
   /// host every day must not grow for ever, nor what is merged with a stored state.
   mutating func keepNewest(_ limits: RegistryLimits) {
     var documents: [[UInt8]: (source: AcceptedDocument, since: Int64, hosts: Int)] = [:]
@@ -108,7 +108,7 @@ struct VanishedHosts: Sendable {
         host.source, max(known?.since ?? .min, host.since), (known?.hosts ?? 0) + 1
       )
     }
-    var (room, places) = (limits.maximumOlderBytes, RegistryLimits.maximumOlderHosts)
+    var (room, places) = (limits.maximumOlderBytes, RegistryLimits.maximumOlderEntries)
     let kept = documents.values.sorted { one, other in
       let (mine, others) = (one.source.statement?.number, other.source.statement?.number)
       let (left, right) = (
@@ -120,7 +120,7 @@ struct VanishedHosts: Sendable {
         ? one.source.digest.lexicographicallyPrecedes(other.source.digest) : left > right
     }.prefix(limits.maximumOlderDocuments).prefix { document in
       room -= document.source.bytes.count + (document.source.retiredBytes?.count ?? 0)
-      places -= document.hosts
+      places -= max(document.hosts, document.source.registry.keys.count)
       return room >= 0 && places >= 0
     }
     guard kept.count < documents.count else { return }

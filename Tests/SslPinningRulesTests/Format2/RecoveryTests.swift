@@ -112,9 +112,9 @@ struct RecoveryTests {
         HostPattern("h\(number).example"),
         .init(source: source, last: source.registry, since: Int64(number)))
     }
-    vanished.keepNewest(RegistryLimits(maximumBytes: 150))
+    vanished.keepNewest(RegistryLimits(maximumBytes: 600))
     #expect(vanished.ordered.map(\.host.since) == [3, 4, 5])
-    for number in 0..<RegistryLimits.maximumOlderHosts {
+    for number in 0..<RegistryLimits.maximumOlderEntries {
       let source = try #require(vanished.hosts[HostPattern("h4.example")]).source
       try vanished.restore(
         HostPattern("n\(number).example"), .init(source: source, last: source.registry, since: 4))
