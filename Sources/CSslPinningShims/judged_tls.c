@@ -118,7 +118,10 @@ void pp_judged_find_socket(pp_judged *judged, const int made[PP_SOCKETS], int ow
 }
 
 bool pp_judged_is_over(const pp_judged *judged) {
-  if (!judged || !judged->was_used || judged->is_shared || judged->socket < 0) return false;
+  if (!judged || !judged->was_used || judged->is_shared) return false;
+  // It was read already, and TCP may be open behind it.
+  if (judged->was_ended) return true;
+  if (judged->socket < 0) return false;
   struct pollfd peer = {.fd = judged->socket, .events = POLLIN | POLLRDHUP};
   return poll(&peer, 1, 0) > 0;
 }
