@@ -33,7 +33,8 @@ enum LiveRegistryRows {
         log.changed()
         let start = registry.time.seconds
         // A person hears of it at once, and comes after two minutes.
-        try await scene.attempt(log, seconds: 120)
+        let wasServed = try await scene.attempt(log, seconds: 120)
+        try show(!wasServed, "the key was listed already")
         try registry.mustList(new, false)
         let person = try registry.administrator
         let pending = try await person.pending(site.host)

@@ -82,14 +82,20 @@ struct LiveScene: Sendable {
   }
 
   /// Has the app send a request in each of so many seconds, each of which may be refused.
-  func attempt(_ log: ChangeLog, seconds: Int64) async throws {
+  ///
+  /// - Returns: whether one was served.
+  @discardableResult
+  func attempt(_ log: ChangeLog, seconds: Int64) async throws -> Bool {
+    var isServed = false
     for _ in 0..<seconds {
-      for dialer in app.dialers {
-        _ = await log.attempt(try site.url(), dialer, expecting: site.body)
+      for dialer in app.dialers
+      where await log.attempt(try site.url(), dialer, expecting: site.body) {
+        isServed = true
       }
       try await registry.pass(seconds: 1)
       log.nextSecond()
     }
+    return isServed
   }
 
   /// Lets time pass, second by second, until every app is served, and notes how long that took. Each app

@@ -191,6 +191,7 @@ extension DocumentState {
   package static let lostDenialsMessage =
     "the copy in publish.dir denies keys of which the store knows nothing: they are denied again; hint: was the store lost or"
     + " restored while this server was down? what people decided here since is lost, too"
+
   /// What is said where only the copy in `publish.dir` is left.
   package static let lastCopyMessage =
     "the store has nothing of this document: it goes on from the copy in publish.dir; a key under another CA"
