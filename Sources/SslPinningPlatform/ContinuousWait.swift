@@ -13,10 +13,6 @@ package struct ContinuousWait: Sendable {
   /// Seconds that one wait takes at most: a day.
   package static let longest = 86_400.0
 
-  /// The clocks of the system.
-  package static let system = ContinuousWait(
-    wall: { Int64(Date().timeIntervalSince1970) }, steady: continuousSeconds)
-
   /// By the steady clock alone: somebody who sets the device's clock ends no request.
   package static let ofRequests = ContinuousWait(wall: continuousSeconds, steady: continuousSeconds)
 

@@ -150,6 +150,12 @@ public final class ScriptedRegistry: Sendable {
   public nonisolated(nonsending) func client(
     clock: TestClock = TestClock(), configure: (inout SslPinningConfig) -> Void = { _ in }
   ) async throws -> SslPinningClient {
+    try await client(clocks: clock.clocks, configure: configure)
+  }
+
+  package nonisolated(nonsending) func client(
+    clocks: Clocks, configure: (inout SslPinningConfig) -> Void
+  ) async throws -> SslPinningClient {
     var config = SslPinningConfig(
       endpointUrl: "https://registry.test/\(name)", signingKeyBase64: "", storage: .none)
     configure(&config)
@@ -161,7 +167,7 @@ public final class ScriptedRegistry: Sendable {
       requiresStatement: true, minimum: config.minimumRegistry,
       limits: RegistryLimits(maximumBytes: config.maximumRegistryBytes), crypto: Self.signature)
     return try await SslPinningClient(
-      config: config, source: .whole { [self] _ in fetch() }, trust: trust, clocks: clock.clocks)
+      config: config, source: .whole { [self] _ in fetch() }, trust: trust, clocks: clocks)
   }
 
   private func fetch() -> Result<FetchedDocument, FetchError> {

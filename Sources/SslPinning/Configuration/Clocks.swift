@@ -30,12 +30,18 @@ package struct Clocks: Sendable {
   }
 
   /// The clocks of the system.
-  package static let system = Clocks(
-    wall: { Int64(Date().timeIntervalSince1970) },
-    steady: continuousSeconds)
+  package static let system = Clocks(wall: wallSeconds, steady: continuousSeconds)
+
+  @Sendable private static func wallSeconds() -> Int64 { Int64(Date().timeIntervalSince1970) }
 
   /// A real wait; what is no number or longer than a day is a day. Time that the device sleeps counts.
-  package static let systemSleep: @Sendable (Double) async throws -> Void = { seconds in
-    try await ContinuousWait.system.wait(seconds)
+  package static let systemSleep = sleep(wall: wallSeconds, steady: continuousSeconds)
+
+  /// Waits that end with the nap in which one of these clocks saw the device sleep for as long.
+  package static func sleep(
+    wall: @escaping @Sendable () -> Int64, steady: @escaping @Sendable () -> Int64,
+    nap: @escaping @Sendable (Double) async throws -> Void = ContinuousWait.nap
+  ) -> @Sendable (Double) async throws -> Void {
+    { try await ContinuousWait(wall: wall, steady: steady).wait($0, nap: nap) }
   }
 }

@@ -100,6 +100,32 @@ struct EndedConnectionTests {
     #expect(server.log.count { $0 == "/die" } == 1)
     await server.stop()
   }
+
+  /// libcurl begins a body anew before it repeats a request. Foundation asks the delegate then, and ends the process if it has a stream
+  /// in place of data.
+  @Test("end no process whose delegate has a stream for every body")
+  func streamForData() async throws {
+    final class Delegate: NSObject, URLSessionTaskDelegate {
+      func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+      ) { completionHandler(InputStream(data: Data("other".utf8))) }
+    }
+    let server = try await PythonServer(site.identity)
+    let session = site.session(delegate: Delegate())
+    @Sendable func post(_ path: String) async throws {
+      var request = URLRequest(url: try site.url(path, port: server.port), timeoutInterval: 20)
+      request.httpMethod = "POST"
+      request.httpBody = Data("body".utf8)
+      _ = try await session.data(for: request)
+    }
+    async let one: Void = post("/both")
+    async let other: Void = post("/both")
+    _ = try await (one, other)
+    await #expect(throws: URLError.self) { try await post("/die") }
+    #expect(server.log.count { $0 == "/die" } == 1)
+    await server.stop()
+  }
 }
 
 /// A server whose connections end by a close_notify while TCP stays open.

@@ -1,5 +1,6 @@
 import Foundation
 import SslPinning
+import SslPinningPlatform
 import SslPinningRules
 import SslPinningTesting
 import TestSupport
@@ -186,6 +187,28 @@ struct LiveRegistryTests {
     try registry.publish(
       ["localhost": [LiveSite.otherPin]], denied: [site.pin], at: site.clock.now)
     #expect(try await client.refresh())
+    #expect(try await site.refusal(client, session)?.rule == "denied-key")
+  }
+
+  @Test("a denial reaches a device that was asleep with the nap that it wakes in")
+  func asleep() async throws {
+    let registry = try site.registry()
+    var clocks = site.clock.clocks
+    clocks.sleep = Clocks.sleep(wall: clocks.wall, steady: clocks.steady, nap: clocks.sleep)
+    let client = try await registry.client(clocks: clocks) {
+      $0.trust = .anchors([site.authority.root.der])
+    }
+    let session = client.createPinnedSession()
+    #expect(try await site.refusal(client, session) == nil)
+    try registry.publish(
+      ["localhost": [LiveSite.otherPin]], denied: [site.pin], at: site.clock.now)
+    for isAsleep in [false, true] {
+      #expect(await eventually { site.clock.waits == 1 })
+      #expect(registry.requests == 1)
+      if isAsleep { site.clock.set(site.clock.now + 8 * 3600) }
+      site.clock.advance(by: ContinuousWait.longestNap)
+    }
+    #expect(await eventually { client.registryStamp.version?.version == 2 })
     #expect(try await site.refusal(client, session)?.rule == "denied-key")
   }
 

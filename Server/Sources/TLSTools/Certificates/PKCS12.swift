@@ -69,12 +69,16 @@ extension PKCS12 {
   public init(_ bytes: [UInt8], password: String) throws(PKCS12Error) {
     OpenSSLErrors.clear()
     defer { OpenSSLErrors.clear() }
-    guard let library = OSSL_LIB_CTX_new(), OSSL_PROVIDER_load(library, "default") != nil else {
+    guard let library = OSSL_LIB_CTX_new() else {
       throw .malformed(reason: OpenSSLErrors.drain())
     }
     defer { OSSL_LIB_CTX_free(library) }
-    // Where it is not installed, files of today can be read all the same.
-    _ = OSSL_PROVIDER_load(library, "legacy")
+    // Where the second is not installed, files of today can be read all the same.
+    let providers = ["default", "legacy"].map { (name: String) in OSSL_PROVIDER_load(library, name)
+    }
+    // The context does not do it: what the second one has for itself would be left behind.
+    defer { for case let loaded? in providers.reversed() { OSSL_PROVIDER_unload(loaded) } }
+    guard providers[0] != nil else { throw .malformed(reason: OpenSSLErrors.drain()) }
     (certificates, key) = try Self.contents(of: bytes, password, in: library)
     guard !certificates.isEmpty else { throw .noCertificate }
   }
