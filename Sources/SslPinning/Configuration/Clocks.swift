@@ -35,10 +35,10 @@ package struct Clocks: Sendable {
   @Sendable private static func wallSeconds() -> Int64 { Int64(Date().timeIntervalSince1970) }
 
   /// A real wait; what is no number or longer than a day is a day. Time that the device sleeps counts.
-  package static let systemSleep = sleep(wall: wallSeconds, steady: continuousSeconds)
+  package static let systemSleep = waits(wall: wallSeconds, steady: continuousSeconds)
 
   /// Waits that end with the nap in which one of these clocks saw the device sleep for as long.
-  package static func sleep(
+  package static func waits(
     wall: @escaping @Sendable () -> Int64, steady: @escaping @Sendable () -> Int64,
     nap: @escaping @Sendable (Double) async throws -> Void = ContinuousWait.nap
   ) -> @Sendable (Double) async throws -> Void {

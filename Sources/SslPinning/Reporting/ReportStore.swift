@@ -15,6 +15,8 @@ final class ReportStore: Sendable {
   private let urls: [String]
   private let events: @Sendable (ReportingEvent) -> Void
   private let unsaved: Locked<ReportQueue>
+  /// Whether it was told since the last write that nothing can be written: each failure would be told several times.
+  private let isTold = Locked(false)
   /// One transaction at a time, on a thread that may block.
   private let queue = DispatchQueue(label: "ssl-pinning.reports", qos: .utility)
 
@@ -45,7 +47,11 @@ final class ReportStore: Sendable {
   ) async -> R {
     await onQueue { [self] in
       do throws(FileError) { return try changeOnDisk(at: now, change) } catch {
-        events(.notSaved(reason: "\(error)"))
+        let isNew = isTold.withLock { isTold in
+          defer { isTold = true }
+          return !isTold
+        }
+        if isNew { events(.notSaved(reason: "\(error)")) }
         return unsaved.withLock { queue in
           queue.tidy(urls: urls, at: now)
           return change(&queue)
@@ -64,7 +70,10 @@ final class ReportStore: Sendable {
       queue.absorb(joining, urls: urls)
       queue.tidy(urls: urls, at: now)
       let result = change(&queue)
-      if queue != stored { try held.write(queue.encoded) }
+      if queue != stored {
+        try held.write(queue.encoded)
+        isTold.withLock { $0 = false }
+      }
       return result
     }
     unsaved.withLock { $0 = ReportQueue(rules: rules) }

@@ -110,7 +110,7 @@ public struct RegistryLimits: Hashable, Sendable {
   /// For how many days a host that vanished from a newer document keeps its last pins.
   public var vanishedHostDays: Int64
   /// How many older documents are kept for vanished hosts: 64 by default, and never more than twice
-  /// ``maximumBytes`` of them, nor than have 65 536 entries. Beyond that, the hosts of those that are out of use for longest are dropped.
+  /// ``maximumBytes`` of them, nor an entry for each 32 of these bytes. Beyond that, the oldest are dropped, with their hosts.
   public var maximumOlderDocuments: Int
 
   /// Limits; the defaults are those of `docs/registry-format.md`.
@@ -125,9 +125,10 @@ public struct RegistryLimits: Hashable, Sendable {
   /// The defaults.
   public static let standard = RegistryLimits()
 
-  /// A start reads and verifies all of them. The largest list by default has some 46 000 entries.
-  static let maximumOlderEntries = 65_536
+  /// A start reads and verifies all of them.
   var maximumOlderBytes: Int { maximumBytes > .max / 2 ? .max : 2 * maximumBytes }
+  /// An honest entry has more bytes than that; those of a thief of the online key need not.
+  var maximumOlderEntries: Int { maximumOlderBytes / 32 }
 
   /// Whether a host that vanished at `since` still has its pins at `now`, both in Unix seconds.
   func keepsVanished(since: Int64, at now: Int64) -> Bool {

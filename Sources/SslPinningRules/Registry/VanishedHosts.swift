@@ -98,8 +98,8 @@ struct VanishedHosts: Sendable {
   /// Adds a host from a stored state.
   mutating func restore(_ pattern: HostPattern, _ host: Host) { hosts[pattern] = host }
 
-  /// Limits the documents, in number, bytes and entries, to those whose hosts vanished last: a registry that silently drops a
-  /// host every day must not grow for ever, nor what is merged with a stored state.
+  /// Limits the documents, in number, bytes and entries, to the newest: a registry that silently drops a host every day must not
+  /// grow for ever, nor what is merged with a stored state.
   mutating func keepNewest(_ limits: RegistryLimits) {
     var documents: [[UInt8]: (source: AcceptedDocument, since: Int64, hosts: Int)] = [:]
     for host in hosts.values {
@@ -108,19 +108,20 @@ struct VanishedHosts: Sendable {
         host.source, max(known?.since ?? .min, host.since), (known?.hosts ?? 0) + 1
       )
     }
-    var (room, places) = (limits.maximumOlderBytes, RegistryLimits.maximumOlderEntries)
+    var (room, places) = (limits.maximumOlderBytes, limits.maximumOlderEntries)
     let kept = documents.values.sorted { one, other in
       let (mine, others) = (one.source.statement?.number, other.source.statement?.number)
       let (left, right) = (
-        (one.since, mine?.epoch ?? -1, mine?.version ?? -1),
-        (other.since, others?.epoch ?? -1, others?.version ?? -1)
+        (mine?.epoch ?? -1, mine?.version ?? -1, one.since),
+        (others?.epoch ?? -1, others?.version ?? -1, other.since)
       )
-      // Of one time, those that two processes keep must be the same.
+      // By the number first: two processes must keep the same, and each has a time of its own at which it saw a host leave.
       return left == right
         ? one.source.digest.lexicographicallyPrecedes(other.source.digest) : left > right
     }.prefix(limits.maximumOlderDocuments).prefix { document in
       room -= document.source.bytes.count + (document.source.retiredBytes?.count ?? 0)
-      places -= max(document.hosts, document.source.registry.keys.count)
+      let registry = document.source.registry
+      places -= max(document.hosts, registry.keys.count + registry.settings.count)
       return room >= 0 && places >= 0
     }
     guard kept.count < documents.count else { return }

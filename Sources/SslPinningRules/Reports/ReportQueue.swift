@@ -92,12 +92,10 @@ package struct ReportQueue: Hashable, Sendable {
     }
   }
 
-  /// Adds the unsent reports of another queue, which was in memory while the disk was full.
+  /// Adds another queue, which was in memory while the disk was full. Also what that one sent: its repeats wait for their hour.
   package mutating func absorb(_ other: ReportQueue, urls: [String]) {
     dropped += other.dropped
-    for entry in other.entries where !entry.pending.isEmpty {
-      if !merge(entry) { insert(entry, urls: urls) }
-    }
+    for entry in other.entries where !merge(entry) { insert(entry, urls: urls) }
   }
 
   /// Takes over the failures of an entry, and its body: with the first one's, a report would tell of a list and a confirmation of
@@ -107,6 +105,11 @@ package struct ReportQueue: Hashable, Sendable {
     for (url, tally) in entry.pending {
       entries[index].pending[url, default: ReportTally(count: 0, first: .max, last: .min)]
         .add(tally)
+    }
+    for (url, sent) in entry.sent {
+      let known = entries[index].sent[url]
+      entries[index].sent[url] = Sent(
+        serial: max(known?.serial ?? 0, sent.serial), at: max(known?.at ?? .min, sent.at))
     }
     let all = entries.reduce(entry.bytes - entries[index].bytes) { $0 + $1.bytes }
     if all <= rules.mostBytes {

@@ -104,27 +104,32 @@ struct EndedConnectionTests {
   /// libcurl begins a body anew before it repeats a request. Foundation asks the delegate then, and ends the process if it has a stream
   /// in place of data.
   @Test("end no process whose delegate has a stream for every body")
-  func streamForData() async throws {
-    final class Delegate: NSObject, URLSessionTaskDelegate {
-      func urlSession(
-        _ session: URLSession, task: URLSessionTask,
-        needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
-      ) { completionHandler(InputStream(data: Data("other".utf8))) }
+  func streamForData() async {
+    await #expect(processExitsWith: .success) {
+      final class Delegate: NSObject, URLSessionTaskDelegate {
+        func urlSession(
+          _ session: URLSession, task: URLSessionTask,
+          needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+        ) { completionHandler(InputStream(data: Data("other".utf8))) }
+      }
+      let site = try PinnedSite()
+      let server = try await PythonServer(site.identity)
+      let session = site.session(delegate: Delegate())
+      @Sendable func isServed(_ path: String) async throws -> Bool {
+        var request = URLRequest(url: try site.url(path, port: server.port), timeoutInterval: 20)
+        request.httpMethod = "POST"
+        request.httpBody = Data("body".utf8)
+        do { return try await session.data(for: request).0 == Data("ok".utf8) } catch is URLError {
+          return false
+        }
+      }
+      async let one = isServed("/both")
+      async let other = isServed("/both")
+      guard try await (one, other) == (true, true), try await !isServed("/die"),
+        server.log.count(where: { $0 == "/die" }) == 1
+      else { exit(3) }
+      await server.stop()
     }
-    let server = try await PythonServer(site.identity)
-    let session = site.session(delegate: Delegate())
-    @Sendable func post(_ path: String) async throws {
-      var request = URLRequest(url: try site.url(path, port: server.port), timeoutInterval: 20)
-      request.httpMethod = "POST"
-      request.httpBody = Data("body".utf8)
-      _ = try await session.data(for: request)
-    }
-    async let one: Void = post("/both")
-    async let other: Void = post("/both")
-    _ = try await (one, other)
-    await #expect(throws: URLError.self) { try await post("/die") }
-    #expect(server.log.count { $0 == "/die" } == 1)
-    await server.stop()
   }
 }
 
@@ -136,7 +141,8 @@ private final class PythonServer: Sendable {
   let port: UInt16
 
   private static let script = """
-    import asyncio, ssl, sys
+    import asyncio, os, ssl, sys
+    parent = os.getppid()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(sys.argv[1], sys.argv[2])
     log = open(sys.argv[3], 'a', 1)
@@ -170,7 +176,7 @@ private final class PythonServer: Sendable {
         server = await asyncio.start_server(serve, '127.0.0.1', 0, ssl=context)
         print('listening on', server.sockets[0].getsockname()[1])
         print('it listens', flush=True)
-        await server.serve_forever()
+        while os.getppid() == parent: await asyncio.sleep(0.5)
     asyncio.run(main())
     """
 

@@ -268,6 +268,8 @@ struct KeySetRuleTests {
     let trust = try RegistrySimulator.trust(limits: RegistryLimits(maximumOlderDocuments: 3))
     var client = try registry.client(under: trust)
     var whole = try registry.client()
+    // Another process, which sees the first version and the last alone: what it finds gone then went long ago.
+    let late = client
     for number in 1...6 {
       registry.pins.removeFirst()
       registry.version += 1
@@ -278,7 +280,11 @@ struct KeySetRuleTests {
     #expect(whole.registry.problems.count == 6)
     let clock = Self.start + 6 * step
     let restored = try TrustedRegistry(restoring: whole.state, under: trust, at: clock)
-    for bounded in [client, restored, client.merged(with: whole, at: clock)] {
+    let last = try late.update(with: registry, under: trust, at: clock + 1).registry
+    for bounded in [
+      client, restored, client.merged(with: whole, at: clock),
+      client.merged(with: last, at: clock + 1),
+    ] {
       #expect(bounded.registry.problems.count == 3)
       #expect(try bounded.accepts("h5.example", leaf: 5))
       #expect(try bounded.verdict("h0.example").outcome == .unlisted)

@@ -114,13 +114,36 @@ struct RecoveryTests {
     }
     vanished.keepNewest(RegistryLimits(maximumBytes: 600))
     #expect(vanished.ordered.map(\.host.since) == [3, 4, 5])
-    for number in 0..<RegistryLimits.maximumOlderEntries {
-      let source = try #require(vanished.hosts[HostPattern("h4.example")]).source
+    let source = try #require(vanished.hosts[HostPattern("h4.example")]).source
+    let limits = RegistryLimits(maximumBytes: 600)
+    for number in 0..<limits.maximumOlderEntries {
       try vanished.restore(
         HostPattern("n\(number).example"), .init(source: source, last: source.registry, since: 4))
     }
-    vanished.keepNewest(.standard)
+    vanished.keepNewest(limits)
     #expect(vanished.ordered.map(\.host.since) == [5])
+  }
+
+  @Test("of a long list the hosts of many versions are kept; settings count as well as keys")
+  func longList() throws {
+    let pin = SPKIPin(computed: [UInt8](repeating: 1, count: 32))
+    let pattern = try HostPattern("a.example")
+    let key = RegistryKey(pattern: pattern, pin: .success(pin))
+    let long = Registry(keys: Array(repeating: key, count: 9500), settings: [])
+    let odd = Registry(keys: [], settings: Array(repeating: HostSettings(pattern), count: 300_000))
+    for (registry, kept) in [(long, 8), (odd, 0)] {
+      var vanished = VanishedHosts()
+      for number in 0..<8 as Range<UInt8> {
+        let source = AcceptedDocument(
+          bytes: [UInt8](repeating: number, count: 1 << 20), digest: [number], payloadDigest: "",
+          registry: registry, statement: nil)
+        try vanished.restore(
+          HostPattern("h\(number).example"),
+          .init(source: source, last: registry, since: Int64(number)))
+      }
+      vanished.keepNewest(.standard)
+      #expect(vanished.hosts.count == kept)
+    }
   }
 
   @Test("a thief of the online key retires nothing: the root keys alone do")

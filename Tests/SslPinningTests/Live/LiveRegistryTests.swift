@@ -194,7 +194,7 @@ struct LiveRegistryTests {
   func asleep() async throws {
     let registry = try site.registry()
     var clocks = site.clock.clocks
-    clocks.sleep = Clocks.sleep(wall: clocks.wall, steady: clocks.steady, nap: clocks.sleep)
+    clocks.sleep = Clocks.waits(wall: clocks.wall, steady: clocks.steady, nap: clocks.sleep)
     let client = try await registry.client(clocks: clocks) {
       $0.trust = .anchors([site.authority.root.der])
     }

@@ -239,6 +239,32 @@ struct FailureReporterTests {
     #expect(try site.counts() == ["shop.example.com": 3])
   }
 
+  @Test(
+    "what went out from memory while the disk was full is counted for its hour, and told once",
+    arguments: [204, 400])
+  func fullDisk(status: Int) async throws {
+    let reporter = try site.reporter()
+    reporter.report(ReportSite.verdict("old"))
+    await reporter.flush()
+    let place = URL(fileURLWithPath: site.path + ".new")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+    site.answer(HTTPResponse(status: status))
+    for _ in 0..<3 {
+      reporter.report(ReportSite.verdict("a"))
+      await reporter.flush()
+    }
+    #expect(try site.counts() == ["old": 1, "a": 1])
+    let told = site.trouble.withLock { $0 }.count { if case .notSaved = $0 { true } else { false } }
+    #expect(told == 1)
+    try FileManager.default.removeItem(at: place)
+    reporter.report(ReportSite.verdict("a"))
+    await reporter.flush()
+    #expect(try site.counts() == ["old": 1, "a": 1])
+    site.clock.advance(by: 3600)
+    await reporter.flush()
+    #expect(try site.counts() == ["old": 1, "a": 4])
+  }
+
   @Test("where the disk cannot be written, reports go out from memory, and join it later")
   func noDisk() async throws {
     try site.directory.write("in the way", to: "blocked")
