@@ -26,6 +26,9 @@ struct CoordinatorServices: Sendable {
   let gauge = Locked(MassChangeDetector())
   /// What records are to be newer than, if the store was lost and began again at the start.
   let lostStore = Locked<RecordAge?>(nil)
+  /// Reads what documents that left had, if the store was not believed at the start: it is to be known before the first record
+  /// is. Returns why it could not.
+  let whenBelieved = Locked<(@Sendable () async -> StoreError?)?>(nil)
   /// What all documents deny.
   let denials = Locked(SharedDenials())
   /// What each document lists, those that left the configuration included.

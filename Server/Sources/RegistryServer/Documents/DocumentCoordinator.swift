@@ -319,6 +319,7 @@ actor DocumentCoordinator {
         ?? DocumentRecord()
     }
     if machine.isUnread {
+      if let read = services.whenBelieved.withLock({ $0 }), let error = await read() { throw error }
       let served = services.published.document(file)
       reading.copy = services.copies?.newest(file, beside: served)?.signedCopy
       reading.lost = services.lostStore.withLock { $0 }

@@ -149,7 +149,10 @@ extension RegistryService {
         ])
     case .new, .known: break
     }
-    if case .fault = opening { return }
+    if case .fault = opening {
+      services.whenBelieved.withLock { $0 = { [weak self] in await self?.rememberLeft() } }
+      return
+    }
     try await rememberLeft(configuration)
     guard let reason = store.mark.problem else { return }
     log.event(
@@ -160,6 +163,11 @@ extension RegistryService {
           "tls.dir cannot be written: at a start an older store's own record is believed, and a store without"
           + " any is a new one",
       ])
+  }
+
+  private func rememberLeft() async -> StoreError? {
+    do throws(StoreError) { try await rememberLeft(inForce.withLock { $0 }) } catch { return error }
+    return nil
   }
 
   /// What documents deny that are configured no more: a denial ends by an allowance, and not with a file's name. And what people
@@ -187,6 +195,7 @@ extension RegistryService {
     }
     if states.isEmpty { rememberCopies(but: files) }
     tellMoved(MovedHosts.messages(configuration.documents, states, in: Set(states.keys)))
+    services.whenBelieved.withLock { $0 = nil }
   }
 
   /// The same where the store has nothing, by what is left in `publish.dir` of documents that are configured no more: a document

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Foundation
 import SslPinningRules
 import TestSupport
@@ -126,6 +127,30 @@ import Testing
     try await second.start(isLeading: false)
     #expect(second.log.events("store_lost").isEmpty)
     #expect(try await second.get("/readyz").status == 503)
+    await second.service.stop()
+    await stage.end()
+  }
+
+  @Test("has what a renamed document denied, if its own record is put back while the server runs")
+  func putBack() async throws {
+    let stage = try await ReplayedStoreTests.Stage()
+    try await stage.deny(pin(9))
+    let identity = try await stage.record(".store")
+    await stage.server.service.stop()
+    try stage.delete(".store")
+    let second = try ScriptedService(
+      keys: "[{fqdn: \(Self.host), file: renamed.json}]", storage: stage.yaml,
+      sharing: stage.server)
+    second.observer.show(.accepted(pin(1)), at: Self.host)
+    try await second.start(isLeading: false)
+    #expect(second.log.events("store_not_believed").count == 1)
+    #expect(second.log.events("document_left").isEmpty)
+    try stage.put(identity, ".store")
+    #expect(await eventually { second.service.currentDocument("renamed.json") != nil })
+    #expect(second.log.events("document_left").contains { $0["file"] == .string(Self.file) })
+    let bytes = try #require(second.service.currentDocument("renamed.json")?.bytes)
+    let statement = try JSONValue(parsing: bytes).objectValue?["statement"]?.objectValue
+    #expect(statement?["denied"] == .array([.string(pin(9).base64)]))
     await second.service.stop()
     await stage.end()
   }
