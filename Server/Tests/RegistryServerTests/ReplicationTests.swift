@@ -28,7 +28,7 @@ struct ReplicationTests {
       MonitoringPlan(coordinators: [coordinator], observer: observer, tls: tls), store: store,
       clock: TestClock(), health: health, log: log.log,
       metrics: ServerMetrics(version: "test", started: 0),
-      whenTakingOver: { [takenOver] documents in takenOver.withLock { $0 += documents.count } })
+      whenTakingOver: { [takenOver] in takenOver.withLock { $0 += 1 } })
     observer.show(.accepted(pin(1)), at: "a.example")
   }
 

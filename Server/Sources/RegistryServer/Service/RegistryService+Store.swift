@@ -220,12 +220,11 @@ extension RegistryService {
   }
 
   /// The same for a server that takes over. It may have had an edit before the other one, where people went on deciding by the
-  /// old configuration.
+  /// old configuration: the records do not know of the edit yet, and the coordinators here follow it already.
   static func tellMoved(
-    by documents: [DocumentConfiguration], _ coordinators: [DocumentCoordinator],
-    _ store: SealedStore, _ log: ServerLog
+    by documents: [DocumentConfiguration], _ store: SealedStore, _ log: ServerLog
   ) async {
-    let states = await states(of: coordinators, in: store)
+    let states = await states(of: [], in: store)
     tellMoved(MovedHosts.messages(documents, states, in: Set(states.keys)), log)
   }
 

@@ -108,9 +108,7 @@ public final class RegistryService: Sendable {
         }
         return await Self.check(store, log: log)
       },
-      whenTakingOver: { coordinators in
-        await Self.tellMoved(by: inForce.withLock(\.documents), coordinators, store, log)
-      })
+      whenTakingOver: { await Self.tellMoved(by: inForce.withLock(\.documents), store, log) })
     let anchors = Locked(try Self.anchors(configuration))
     self.anchors = anchors
     let known = KnownKeys(coordinators: { [duty] in duty.coordinators })

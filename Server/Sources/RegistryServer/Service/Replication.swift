@@ -25,7 +25,7 @@ final class Replication: Sendable {
   private let log: ServerLog
   private let metrics: ServerMetrics
   private let believesStore: @Sendable () async -> Bool
-  private let whenTakingOver: @Sendable ([DocumentCoordinator]) async -> Void
+  private let whenTakingOver: @Sendable () async -> Void
   private let state: Locked<State>
 
   /// How often, in milliseconds, a store is asked for changes that it should have told.
@@ -35,12 +35,12 @@ final class Replication: Sendable {
   ///
   /// - Parameters:
   ///   - believesStore: looks after the store as a whole, and says whether it is believed.
-  ///   - whenTakingOver: called before anything is watched, with the documents as the server that led before left them.
+  ///   - whenTakingOver: called before anything is written: the store has the documents as the server that led before left them.
   init(
     _ plan: MonitoringPlan, store: any RegistryStore, clock: any ServerClock, health: ServiceHealth,
     log: ServerLog, metrics: ServerMetrics,
     believesStore: @escaping @Sendable () async -> Bool = { true },
-    whenTakingOver: @escaping @Sendable ([DocumentCoordinator]) async -> Void = { _ in }
+    whenTakingOver: @escaping @Sendable () async -> Void = {}
   ) {
     self.metrics = metrics
     self.believesStore = believesStore
@@ -199,12 +199,12 @@ final class Replication: Sendable {
     log.event(.info, "leading")
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [self] in
+        if isTakenOver { await whenTakingOver() }
         // What the one before stored last.
         for coordinator in coordinators where !Task.isCancelled {
           await coordinator.lead(at: clock.now())
         }
         guard !Task.isCancelled else { return }
-        if isTakenOver { await whenTakingOver(coordinators) }
         await begin()
         while !Task.isCancelled { await runOnce() }
       }

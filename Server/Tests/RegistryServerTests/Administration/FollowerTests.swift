@@ -24,4 +24,32 @@ struct FollowerTests {
     await follower.service.stop()
     await leader.service.stop()
   }
+  @Test(
+    "what people decided meanwhile about hosts that it had moved already is told when it takes over",
+    arguments: [true, false])
+  func movedBefore(isTakenOut: Bool) async throws {
+    func keys(_ file: String) -> String {
+      "[{fqdn: m.test, file: \(file)}, {fqdn: n.test, file: a.json}, {fqdn: o.test, file: b.json}]"
+    }
+    let hosts = ["m.test", "n.test", "o.test"]
+    let leader = try ScriptedService(keys: keys("a.json"), storage: Self.storage)
+    let follower = try ScriptedService(keys: keys("a.json"), storage: Self.storage, sharing: leader)
+    for host in hosts {
+      leader.observer.show(.accepted(pin(1)), at: host)
+      follower.observer.show(.accepted(pin(1)), at: host)
+    }
+    try await leader.start()
+    for host in hosts { await leader.service.probe(host) }
+    try await follower.start(isLeading: false)
+    try await follower.reload(keys: keys("b.json"), storage: Self.storage)
+    if isTakenOut {
+      let answer = try await AdministeredService(scripted: leader).call(
+        "POST", "/documents/a.json/endpoints/m.test%3A443/remove", #"{"why": "hijacked"}"#)
+      #expect(answer.status == 200)
+    }
+    await leader.service.stop()
+    #expect(await eventually { follower.observer.probes(at: "o.test") > 0 })
+    #expect(follower.log.events("words_left").count == (isTakenOut ? 1 : 0))
+    await follower.service.stop()
+  }
 }
