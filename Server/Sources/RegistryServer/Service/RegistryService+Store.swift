@@ -193,22 +193,26 @@ extension RegistryService {
       services.denials.withLock { $0.enter(state) }
       if !state.document.isEmpty { tellLeft(name, signed: state.signed) }
     }
-    if states.isEmpty { rememberCopies(but: files) }
+    rememberCopies(beside: states, of: files)
     tellMoved(MovedHosts.messages(configuration.documents, states, in: Set(states.keys)))
     services.whenBelieved.withLock { $0 = nil }
   }
 
-  /// The same where the store has nothing, by what is left in `publish.dir` of documents that are configured no more: a document
-  /// without a copy of its own may be one of those under another name. What one denies that left earlier is in the newer copies
-  /// of the others, or was allowed again since.
-  private func rememberCopies(but files: Set<String>) {
+  /// The same of documents of which the store has nothing, by their copies in `publish.dir`: what left is in no record where the
+  /// store forgets, or was lost. A denial stands in all documents, so only the newest copy or record tells whether it was allowed
+  /// again since.
+  private func rememberCopies(
+    beside records: [String: DocumentState], of configured: Set<String>
+  ) {
     guard let copies = services.copies else { return }
-    let own = files.compactMap { copies.newest($0, beside: nil)?.signed }
-    guard own.count < files.count else { return }
-    for copy in copies.all(but: files) {
+    let left = copies.all(but: configured.union(records.keys))
+    let known =
+      left + (left.isEmpty ? [] : configured.compactMap { copies.newest($0, beside: nil) })
+    let newest = (known.map(\.signed) + records.values.map(\.signed)).max()
+    for copy in left {
       let state = DocumentState().goingOn(from: copy.signedCopy, endpoints: [])
       services.listings.withLock { $0[copy.file] = DocumentListing(state) }
-      if own.allSatisfy({ $0 <= copy.signed }) { services.denials.withLock { $0.enter(state) } }
+      if copy.signed == newest { services.denials.withLock { $0.enter(state) } }
       tellLeft(copy.file, signed: state.signed)
     }
   }

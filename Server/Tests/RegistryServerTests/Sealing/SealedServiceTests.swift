@@ -306,7 +306,7 @@ struct SealedServiceTests {
   }
 
   @Test(
-    "that has a document under another name from its start on goes by the copy under the old one, once"
+    "that has a document under another name from its start on goes by the copy under the old one, and denies nothing by it later"
   )
   func renamed() async throws {
     let more = "publish: {dir: 'DIR/public'}"
@@ -334,10 +334,10 @@ struct SealedServiceTests {
     await show(1, under: 101, to: second)
     #expect(try await second.pins(in: "new.json")[Self.host] == [pin(1)])
     #expect(try denied(in: second) == .array([.string(pin(9).base64)]))
-    // What is allowed since stays allowed: by then the document has a copy of its own.
+    // What is allowed since stays allowed: by then the document has a newer copy of its own.
     try await AdministeredService(scripted: second).call("POST", "/allowances", denial)
     await second.service.stop()
-    for (other, told) in [("new.json", 0), ("newest.json", 1)] {
+    for other in ["new.json", "newest.json"] {
       let third = try ScriptedService(
         keys: "[{fqdn: \(Self.host), file: new.json}, {fqdn: o.example, file: \(other)}]",
         more: more,
@@ -346,9 +346,84 @@ struct SealedServiceTests {
       try await third.start()
       for host in [Self.host, "o.example"] { await third.service.probe(host) }
       #expect(try denied(in: third) == .array([]))
-      #expect(third.log.events("document_left").count == told)
+      #expect(third.log.events("document_left").count == 1)
       await third.service.stop()
     }
+  }
+
+  @Test(
+    "has a key that waits in a document of which only a copy is left wait at every start, whatever the store has",
+    arguments: [false, true])
+  func merged(isStored: Bool) async throws {
+    let more = "publish: {dir: 'DIR/public'}"
+    let storage = isStored ? "{type: sqlite, dsn: DIR/registry.db}" : "{type: memory}"
+    func start(_ file: String, after last: ScriptedService? = nil) async throws -> ScriptedService {
+      let server = try ScriptedService(
+        keys: "[{fqdn: \(Self.host), file: \(file)}, {fqdn: o.example, file: new.json}]",
+        storage: storage, more: more, sharing: last)
+      server.observer.show(
+        LedgerBench.probe([(LedgerBench.here, "", .key(1, under: 101))]), at: "o.example")
+      try await server.start()
+      for _ in 0..<4 { await server.service.probe("o.example") }
+      return server
+    }
+    func show(_ key: UInt8, under authority: UInt8, to server: ScriptedService) async {
+      server.observer.show(
+        LedgerBench.probe([(LedgerBench.here, "", .key(key, under: authority))]), at: Self.host)
+      for _ in 0..<4 { await server.service.probe(Self.host) }
+    }
+    let first = try await start("old.json")
+    await show(1, under: 101, to: first)
+    await first.service.stop()
+    for name in ["registry.db", "registry.db-wal", "registry.db-shm"] where isStored {
+      try? FileManager.default.removeItem(at: first.directory.file(name))
+    }
+    var last = first
+    for _ in 0..<2 {
+      let next = try await start("new.json", after: last)
+      #expect(next.log.events("document_left").map { $0["file"] } == ["old.json"])
+      await show(2, under: 109, to: next)
+      #expect(try await next.pins(in: "new.json")[Self.host] == nil)
+      await next.service.stop()
+      last = next
+    }
+    let next = try await start("new.json", after: last)
+    await show(1, under: 101, to: next)
+    #expect(try await next.pins(in: "new.json")[Self.host] == [pin(1)])
+    await next.service.stop()
+  }
+
+  @Test("denies what the copy under another name denied, if that is newer than its own")
+  func renamedBack() async throws {
+    func start(_ file: String, after last: ScriptedService? = nil) async throws -> ScriptedService {
+      let server = try ScriptedService(
+        keys: "[{fqdn: \(Self.host), file: \(file)}]", more: "publish: {dir: 'DIR/public'}",
+        sharing: last)
+      server.clock.advance(60)
+      server.observer.show(.accepted(pin(1)), at: Self.host)
+      try await server.start()
+      await server.service.probe(Self.host)
+      return server
+    }
+    func denied(in server: ScriptedService) throws -> JSONValue? {
+      let bytes = try #require(server.service.currentDocument("old.json")?.bytes)
+      return try JSONValue(parsing: bytes).objectValue?["statement"]?.objectValue?["denied"]
+    }
+    let denial = #"{"pin": "\#(pin(9).base64)", "why": "leaked"}"#
+    let first = try await start("old.json")
+    await first.service.stop()
+    let second = try await start("new.json", after: first)
+    try await AdministeredService(scripted: second).call("POST", "/denials", denial)
+    await second.service.stop()
+    let third = try await start("old.json", after: second)
+    #expect(third.log.events("document_left").map { $0["file"] } == ["new.json"])
+    #expect(try denied(in: third) == .array([.string(pin(9).base64)]))
+    third.clock.advance(60)
+    try await AdministeredService(scripted: third).call("POST", "/allowances", denial)
+    await third.service.stop()
+    let fourth = try await start("old.json", after: third)
+    #expect(try denied(in: fourth) == .array([]))
+    await fourth.service.stop()
   }
 
   @Test("says loudly at its start that it forgets, where nothing else remembers")
