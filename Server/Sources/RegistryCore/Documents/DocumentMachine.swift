@@ -237,8 +237,10 @@ extension DocumentMachine {
     }
     if case .unread = trust {
       trust = .believed
-      if let notice = state.denyWhatWasLost(with: ahead == nil ? reading.copy : nil) {
-        owe(.restoring)
+      var next = state
+      let copy = ahead == nil ? reading.copy : nil
+      if let notice = next.decideWhatWasLost(with: copy, settings.endpoints) {
+        goOn(as: next, owing: .restoring)
         effects.append(.log(notice))
       }
     }

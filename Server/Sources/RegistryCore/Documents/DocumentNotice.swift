@@ -38,12 +38,13 @@ package struct DocumentNotice: Sendable {
       ["version": "\(version)", "message": DocumentState.behindCopyMessage])
   }
 
-  static func lostDenials(_ pins: [SPKIPin]) -> DocumentNotice {
+  static func lostDecisions(denied: [SPKIPin], removed: [String]) -> DocumentNotice {
     DocumentNotice(
       .error, "store_went_back",
       [
-        "denied": pins.map(\.base64).joined(separator: " "),
-        "message": DocumentState.lostDenialsMessage,
+        "denied": denied.map(\.base64).joined(separator: " "),
+        "removed": removed.joined(separator: " "),
+        "message": DocumentState.lostDecisionsMessage,
       ])
   }
 

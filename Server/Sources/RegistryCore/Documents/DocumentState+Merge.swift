@@ -187,10 +187,10 @@ extension DocumentState {
   package static let behindCopyMessage =
     "publish.dir has a newer document than the store: what that lists and denies counts, and what people decided"
     + " since the store's is lost; hint: is the store an old backup?"
-  /// What is said where an older copy denies what the store does not know of.
-  package static let lostDenialsMessage =
-    "the copy in publish.dir denies keys of which the store knows nothing: they are denied again; hint: was the store lost or"
-    + " restored while this server was down? what people decided here since is lost, too"
+  /// What is said where an older copy denies, or says is removed, what the store does not know of.
+  package static let lostDecisionsMessage =
+    "the copy in publish.dir denies keys, or says that hosts are removed, of which the store knows nothing: that counts again;"
+    + " hint: was the store lost or restored while this server was down? what people decided here since is lost, too"
 
   /// What is said where only the copy in `publish.dir` is left.
   package static let lastCopyMessage =
@@ -336,30 +336,49 @@ extension DocumentState {
     }
   }
 
-  /// Denies what a copy denies that is older than this state, but for keys that were allowed again here. The store may have lost
-  /// it, and begun again from an older copy, at another server.
+  /// Denies what a copy denies that is older than this state, but for keys that were allowed again here, and takes out whose
+  /// hosts it says are removed, but for those that were added again here: of these no key is as old. The store may have lost it,
+  /// and begun again from an older copy, at another server.
   ///
   /// - Returns: what is to be told; `nil` if it had lost nothing.
-  mutating func denyWhatWasLost(with copy: SignedCopy?) -> DocumentNotice? {
-    guard let copy else { return nil }
+  mutating func decideWhatWasLost(
+    with copy: SignedCopy?, _ configured: [WatchedEndpoint]
+  ) -> DocumentNotice? {
+    guard let copy, copy.bytes != document else { return nil }
     let known = deniedPins
     let lost = copy.denied.filter { !known.contains($0) && allowed[$0] == nil }
     deny(lost, asIn: copy)
-    return lost.isEmpty ? nil : .lostDenials(lost)
+    let removed = Set(copy.removed)
+    var out: [String] = []
+    for endpoint in configured
+    where !endpoint.patterns.isEmpty && removed.isSuperset(of: endpoint.patterns)
+      && keysByEndpoint[endpoint.id]?.keys.contains(where: { $0.firstSeen <= copy.signed }) == true
+    {
+      let request = Request(who: HistoryEntry.monitor, at: copy.signed, why: Self.removedInCopy)
+      guard (try? remove(endpoint.id, configured: configured, request)) != nil else { continue }
+      out.append(endpoint.id)
+    }
+    return lost.isEmpty && out.isEmpty ? nil : .lostDecisions(denied: lost, removed: out)
   }
 
-  /// Takes endpoints out whose hosts a copy says are removed, all of them: what was taken out stays out, also if the
-  /// configuration names it. Nothing says whether its line was taken out and put back since: `admin add` ends it.
+  /// Takes endpoints out of whose hosts a copy says that some are removed, if others speak for the rest: what was taken out
+  /// stays out, also if the configuration names it. Nothing says whether its line was taken out and put back since: `admin add`
+  /// ends it.
   package mutating func keepOut(_ configured: [WatchedEndpoint], of copy: SignedCopy) {
     let removed = Set(copy.removed)
     for endpoint in configured
-    where tombstones[endpoint.id] == nil && !endpoint.patterns.isEmpty
-      && removed.isSuperset(of: endpoint.patterns)
+    where tombstones[endpoint.id] == nil && endpoint.patterns.contains(where: removed.contains)
+      && endpoint.patterns.allSatisfy({ pattern in
+        removed.contains(pattern)
+          || configured.contains { $0.id != endpoint.id && $0.patterns.contains(pattern) }
+      })
     {
       tombstones[endpoint.id] = Tombstone(
-        at: copy.signed, by: HistoryEntry.monitor, why: "removed in the last published copy")
+        at: copy.signed, by: HistoryEntry.monitor, why: Self.removedInCopy)
     }
   }
+
+  private static let removedInCopy = "removed in the last published copy"
 
   /// Has the hosts of a copy that nobody speaks for as orphans.
   private mutating func adoptHosts(of copy: SignedCopy, beside endpoints: [WatchedEndpoint]) {

@@ -193,7 +193,7 @@ extension RegistryService {
       services.denials.withLock { $0.enter(state) }
       if !state.document.isEmpty { tellLeft(name, signed: state.signed) }
     }
-    rememberCopies(beside: states, of: files)
+    states = rememberCopies(beside: states, of: configuration.documents)
     tellMoved(MovedHosts.messages(configuration.documents, states, in: Set(states.keys)))
     services.whenBelieved.withLock { $0 = nil }
   }
@@ -201,20 +201,37 @@ extension RegistryService {
   /// The same of documents of which the store has nothing, by their copies in `publish.dir`: what left is in no record where the
   /// store forgets, or was lost. A denial stands in all documents, so only the newest copy or record tells whether it was allowed
   /// again since.
+  ///
+  /// - Returns: the states of all, as far as records or copies tell.
   private func rememberCopies(
-    beside records: [String: DocumentState], of configured: Set<String>
-  ) {
-    guard let copies = services.copies else { return }
-    let left = copies.all(but: configured.union(records.keys))
-    let known =
-      left + (left.isEmpty ? [] : configured.compactMap { copies.newest($0, beside: nil) })
-    let newest = (known.map(\.signed) + records.values.map(\.signed)).max()
+    beside records: [String: DocumentState], of documents: [DocumentConfiguration]
+  ) -> [String: DocumentState] {
+    guard let copies = services.copies else { return records }
+    let left = copies.all(but: Set(documents.map(\.file)).union(records.keys))
+    guard !left.isEmpty else { return records }
+    var (states, newest) = (
+      records, (Array(records.values).map(\.signed) + left.map(\.signed)).max()
+    )
+    for document in documents {
+      guard let copy = copies.newest(document.file, beside: nil) else { continue }
+      newest = max(newest ?? copy.signed, copy.signed)
+      guard records[document.file] == nil else { continue }
+      // What it speaks for by now is no news.
+      let keys = DocumentState().goingOn(from: copy.signedCopy, endpoints: document.endpoints)
+        .keysByEndpoint
+      states[document.file, default: DocumentState()].follow(
+        document.endpoints.filter { keys[$0.id] != nil })
+    }
     for copy in left {
-      let state = DocumentState().goingOn(from: copy.signedCopy, endpoints: [])
+      var state = DocumentState()
+      state.keepOut(documents.flatMap(\.endpoints), of: copy.signedCopy)
+      state = state.goingOn(from: copy.signedCopy, endpoints: [])
+      states[copy.file] = state
       services.listings.withLock { $0[copy.file] = DocumentListing(state) }
       if copy.signed == newest { services.denials.withLock { $0.enter(state) } }
       tellLeft(copy.file, signed: state.signed)
     }
+    return states
   }
 
   func tellMoved(_ messages: [String]) { Self.tellMoved(messages, log) }

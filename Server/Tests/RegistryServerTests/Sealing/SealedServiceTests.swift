@@ -426,6 +426,31 @@ struct SealedServiceTests {
     await fourth.service.stop()
   }
 
+  @Test("tells once that what the copy under another name says is removed would be watched again")
+  func removedAndRenamed() async throws {
+    let gone = "gone.example"
+    func start(_ file: String, after last: ScriptedService? = nil) async throws -> ScriptedService {
+      let server = try ScriptedService(
+        keys: "[{fqdn: \(Self.host), file: \(file)}, {fqdn: \(gone), file: \(file)}]",
+        more: "publish: {dir: 'DIR/public'}", sharing: last)
+      for host in [Self.host, gone] { server.observer.show(.accepted(pin(1)), at: host) }
+      try await server.start()
+      for host in [Self.host, gone] { await server.service.probe(host) }
+      return server
+    }
+    let first = try await start("old.json")
+    try await AdministeredService(scripted: first).call(
+      "POST", "/documents/old.json/endpoints/\(gone)%3A443/remove", #"{"why": "hijacked"}"#)
+    await first.service.stop()
+    let second = try await start("new.json", after: first)
+    let told = second.log.events("words_left").compactMap { $0["message"]?.stringValue }
+    #expect(told.count == 1 && told[0].contains("\(gone):443 was taken out"))
+    await second.service.stop()
+    let third = try await start("new.json", after: second)
+    #expect(third.log.events("words_left").isEmpty)
+    await third.service.stop()
+  }
+
   @Test("says loudly at its start that it forgets, where nothing else remembers")
   func loud() async throws {
     let server = try ScriptedService()

@@ -45,7 +45,7 @@ import Testing
   private static func copy(
     _ listed: [UInt8: Int64], denied: [UInt8] = [], for host: String = "a.example",
     by fqdn: String? = nil, beside others: [String: UInt8] = [:],
-    asking settings: [HostSettings] = []
+    asking settings: [HostSettings] = [], removed: [String] = []
   ) -> PublishedDocument {
     let listed =
       listed.sorted { $0.key < $1.key }.map { (host, $0, $1) }
@@ -60,7 +60,7 @@ import Testing
       "payload": .object(["keys": .array(keys)]),
       "statement": .object([
         "denied": .array(denied.map { .string(pin($0).base64) }),
-        "hosts": .array(settings.map(\.json)),
+        "hosts": .array(settings.map(\.json)), "removed": .array(removed.map { .string($0) }),
       ]),
     ]
     return PublishedDocument(
@@ -149,6 +149,20 @@ import Testing
       state.watchHosts(of: Self.copy([1: 30 * Self.day], for: host).signedCopy, beside: [])
     }
     #expect(state.endpoints(configured: []).map(\.id) == ["added.test:443"])
+  }
+
+  @Test("keep an endpoint out of whose hosts one is removed, if others speak for the rest")
+  func keptOut() throws {
+    let (wide, other) = (try HostPattern("*.a.test"), HostName.literal("b.test"))
+    let own = WatchedEndpoint(
+      fqdn: HostName.literal("a.test"), patterns: [try HostPattern("a.test"), wide])
+    let beside = WatchedEndpoint(fqdn: other, patterns: [wide])
+    let copy = Self.copy([1: 30 * Self.day], for: "*.a.test", removed: ["a.test"]).signedCopy
+    for isSpokenFor in [true, false] {
+      var state = DocumentState()
+      state.keepOut(isSpokenFor ? [own, beside] : [own], of: copy)
+      #expect(state.tombstones.keys.sorted() == (isSpokenFor ? [own.id] : []))
+    }
   }
 
   @Test("at another port of its host: the key is of the copy, and its CA not known yet")
@@ -283,5 +297,43 @@ import Testing
     #expect(server.log.contains("store_went_back") == !isAllowedSince)
     #expect(bench.documents[server.published?.bytes ?? []]?.denied == denied)
     #expect(bench.documents[server.published?.bytes ?? []]?.listed == [pin(1), pin(2)])
+  }
+  @Test(
+    "takes out whose hosts it says are removed, where the store was restored, and not what was added again",
+    arguments: [false, true])
+  func lostRemoval(isAddedSince: Bool) throws {
+    let (one, gone) = (MachineBench.hosts[0], MachineBench.hosts[1])
+    func show(_ number: UInt8, at endpoint: WatchedEndpoint, _ server: MachineServer, _ now: Int64)
+    {
+      server.probe(.accepted(pin(number)), endpoint, at: now)
+      server.rest(at: now)
+    }
+    let server = MachineServer(bench, endpoints: MachineBench.hosts)
+    server.rest(at: Self.now)
+    show(1, at: one, server, Self.now)
+    show(5, at: gone, server, Self.now)
+    let before = try #require(bench.record)
+    decide(server, at: Self.now + 1) { state, request, configured throws(AdministrationError) in
+      try state.remove(gone.id, configured: configured, request)
+    }
+    if !isAddedSince { bench.goBack(to: before) }
+    let other = MachineServer(bench, endpoints: MachineBench.hosts)
+    other.rest(at: Self.now + 60)
+    if isAddedSince {
+      decide(other, at: Self.now + 61) { state, request, configured throws(AdministrationError) in
+        try state.add(gone, configured: configured, request)
+      }
+    }
+    show(6, at: gone, other, Self.now + 62)
+    #expect(try #require(bench.record?.state.number) > #require(server.copy?.number))
+    server.restart()
+    server.upkeep()
+    server.rest(at: Self.now + 63)
+    let record = try #require(bench.record)
+    #expect((record.state.tombstones[gone.id] == nil) == isAddedSince)
+    #expect(record.state.removed == (isAddedSince ? [] : gone.patterns))
+    #expect(server.log.contains("store_went_back") == !isAddedSince)
+    let listed: Set<SPKIPin> = isAddedSince ? [pin(1), pin(6)] : [pin(1)]
+    #expect(bench.documents[server.published?.bytes ?? []]?.listed == listed)
   }
 }
