@@ -310,6 +310,7 @@ extension DocumentMachine {
     }
     next = next.goingOn(from: copy, endpoints: next.endpoints(configured: settings.endpoints))
     next.returns = record.newest.nextReturns
+    if record.version == 0 { next.beganFrom = copy.number }
     goOn(as: next, owing: .restoring)
     return [.log(record.version > 0 ? .wentBackBehindCopy(record.version) : .copyTaken)]
   }

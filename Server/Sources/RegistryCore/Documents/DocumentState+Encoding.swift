@@ -17,7 +17,7 @@ import SslPinningRules
 ///       "allowed": [ { "pin": …, "at": … } ], "removed": [ … ],
 ///       "watched": [ { "id": "gate.example.com:443", "patterns": [ … ], "terms": { … } } ],
 ///       "orphans": [ { "id": "old.example.com:443 for old.example.com", "terms": { … } } ],
-///       "alerts": [ … ], "returns": 1 }
+///       "alerts": [ … ], "returns": 1, "beganFrom": [epoch, version] }
 ///
 /// - Format 1 had `keysByEndpoint`, a list of keys for each endpoint, and nothing else; it is read too.
 /// - So is a record without `watched` (``EarlierRecord``).
@@ -63,7 +63,9 @@ extension DocumentState {
       "watched": .array(watched.map(\.reference)), "orphans": .array(orphans.map(\.reference)),
     ]
     if returns > 0 { json["returns"] = .integer(returns) }
-    if let number { json["number"] = .array([.integer(number.epoch), .integer(number.version)]) }
+    for (name, number) in [("number", number), ("beganFrom", beganFrom)] {
+      json[name] = number.map { JSONValue.array([.integer($0.epoch), .integer($0.version)]) }
+    }
     // In one piece: this may be megabytes.
     let rest = JSONValue.object(json).canonicalBytes
     var bytes: [UInt8] = []
@@ -126,9 +128,11 @@ extension DocumentState {
     }
     returns = try record.count("returns", upTo: RecordAge.mostReturns)
     for alert in try record.list("alerts", ServerAlert.init) { raise(alert) }
-    if let number = object["number"]?.arrayValue?.compactMap(\.integerValue), number.count == 2 {
-      self.number = RegistryStamp.Version(epoch: number[0], version: number[1])
+    func version(_ name: String) -> RegistryStamp.Version? {
+      let parts = object[name]?.arrayValue?.compactMap(\.integerValue) ?? []
+      return parts.count == 2 ? RegistryStamp.Version(epoch: parts[0], version: parts[1]) : nil
     }
+    (self.number, beganFrom) = (version("number"), version("beganFrom"))
   }
 }
 

@@ -338,13 +338,14 @@ extension DocumentState {
 
   /// Denies what a copy denies that is older than this state, but for keys that were allowed again here, and takes out whose
   /// hosts it says are removed, but for those that were added again here: of these no key is as old. The store may have lost it,
-  /// and begun again from an older copy, at another server.
+  /// and begun again from an older copy, at another server. What an older one has than the store began from, that one ended.
   ///
   /// - Returns: what is to be told; `nil` if it had lost nothing.
   mutating func decideWhatWasLost(
     with copy: SignedCopy?, _ configured: [WatchedEndpoint]
   ) -> DocumentNotice? {
     guard let copy, copy.bytes != document else { return nil }
+    if let beganFrom, copy.number.map({ $0 <= beganFrom }) ?? true { return nil }
     let known = deniedPins
     let lost = copy.denied.filter { !known.contains($0) && allowed[$0] == nil }
     deny(lost, asIn: copy)

@@ -58,6 +58,8 @@ package struct DocumentState: Sendable, Equatable {
   package var signed: Int64 = 0
   /// The number of its statement; `nil` before the first.
   package var number: RegistryStamp.Version?
+  /// The number of the copy from which this began, if the record before was lost.
+  package var beganFrom: RegistryStamp.Version?
 
   /// Nothing is known.
   package init() {}

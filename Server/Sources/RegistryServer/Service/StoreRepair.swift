@@ -141,8 +141,9 @@ public struct StoreRepair: Sendable {
       var begun = DocumentState()
       begun.keepOut(document.endpoints, of: copy.signedCopy)
       begun.watchHosts(of: copy.signedCopy, beside: document.endpoints)
-      let state = begun.goingOn(
+      var state = begun.goingOn(
         from: copy.signedCopy, endpoints: begun.endpoints(configured: document.endpoints))
+      state.beganFrom = copy.number
       return (
         state,
         "the record begins anew from the document that was signed at"

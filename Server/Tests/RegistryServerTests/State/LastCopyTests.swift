@@ -299,6 +299,39 @@ import Testing
     #expect(bench.documents[server.published?.bytes ?? []]?.listed == [pin(1), pin(2)])
   }
   @Test(
+    "denies nothing that was allowed before the copy from which a lost store began again",
+    arguments: [false, true])
+  func begunAgain(isAllowedSince: Bool) throws {
+    let server = MachineServer(bench)
+    server.rest(at: Self.now)
+    show(1, to: server, at: Self.now)
+    let other = MachineServer(bench)
+    other.rest(at: Self.now + 1)
+    deny(9, with: server, at: Self.now + 2)
+    if isAllowedSince {
+      other.refresh()
+      other.rest(at: Self.now + 3)
+      decide(other, at: Self.now + 4) { state, request, _ throws(AdministrationError) in
+        try state.allow(pin(9), request)
+      }
+    }
+    bench.goBack(to: nil)
+    other.restart()
+    other.rest(at: Self.now + 60)
+    show(2, to: other, at: Self.now + 61)
+    let record = try #require(bench.record)
+    #expect(record.state.denied.isEmpty && record.state.beganFrom != nil)
+    let read = try DocumentState(reading: record.state.encoded)
+    #expect(read.beganFrom == record.state.beganFrom && read.number == record.state.number)
+    server.restart()
+    server.upkeep()
+    server.rest(at: Self.now + 62)
+    let denied: Set<SPKIPin> = isAllowedSince ? [] : [pin(9)]
+    #expect(server.machine.state.deniedPins == denied)
+    #expect(bench.record?.state.deniedPins == denied)
+  }
+
+  @Test(
     "takes out whose hosts it says are removed, where the store was restored, and not what was added again",
     arguments: [false, true])
   func lostRemoval(isAddedSince: Bool) throws {
