@@ -33,7 +33,10 @@ struct LeftDocumentTests {
       first.log.events("endpoint_taken_out").map { $0["endpoint"] } == ["other.example:443"])
     await first.service.stop()
     let trial = try await ConfigurationTrial(first.configuration, at: first.clock.now())
-    #expect(trial.warnings.contains { $0.hasPrefix("other.example:443 is configured in a.json") })
+    #expect(
+      trial.warnings.contains {
+        $0.hasPrefix("other.example:443 is configured in a.json and not watched: an administrator")
+      })
   }
 
   @Test("a configuration that asks for another CA than people did is told")

@@ -73,7 +73,7 @@ public struct ConfigurationTrial: Sendable {
       let state = states[document.file] ?? DocumentState()
       warnings += DifferingTerms.messages(in: document, state)
       warnings += TakenOutEndpoints.ids(in: document, state).map {
-        TakenOutEndpoints.message($0, document.file)
+        TakenOutEndpoints.message($0, document.file, state)
       }
     }
     warnings += PublishingTrial.warnings(configuration, signer)

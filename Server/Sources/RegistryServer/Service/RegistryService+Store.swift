@@ -325,7 +325,7 @@ extension RegistryService {
           .warn, "endpoint_taken_out",
           [
             "file": document.file, "endpoint": id,
-            "message": TakenOutEndpoints.message(id, document.file),
+            "message": TakenOutEndpoints.message(id, document.file, state),
           ])
       }
     }
@@ -361,8 +361,13 @@ enum TakenOutEndpoints {
     return document.endpoints.map(\.id).filter { state.tombstones[$0] != nil }
   }
 
-  static func message(_ id: String, _ file: String) -> String {
-    "\(id) is configured in \(file) and not watched: an administrator took it out; hint: ssl-pinning admin add, or"
+  static func message(_ id: String, _ file: String, _ state: DocumentState) -> String {
+    // Of a copy nobody knows which endpoint it was.
+    let reason =
+      state.tombstones[id]?.by == HistoryEntry.monitor
+      ? "its hosts were removed in the last published copy" : "an administrator took it out"
+    return
+      "\(id) is configured in \(file) and not watched: \(reason); hint: ssl-pinning admin add, or"
       + " take it out of the configuration as well"
   }
 }

@@ -298,6 +298,8 @@ struct SealedServiceTests {
     #expect(pins[Self.host] == [pin(1)] && pins[gone] == nil)
     #expect(
       second.log.events("endpoint_taken_out").map { $0["endpoint"] } == [.string("\(gone):443")])
+    let told = second.log.events("endpoint_taken_out").first?["message"]?.stringValue
+    #expect(told?.contains("its hosts were removed in the last published copy") == true)
     try await AdministeredService(scripted: second).call(
       "POST", endpoints, #"{"fqdn": "\#(gone)"}"#)
     await second.service.probe(gone)
