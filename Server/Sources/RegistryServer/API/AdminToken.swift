@@ -153,6 +153,8 @@ struct Administrator: Sendable, Equatable {
   let scope: AdminScope
   /// Names the token where it must not be shown: 12 characters of its hash.
   let tokenID: String
+  /// Names the key that the token was checked with: another key ended all tokens of this one.
+  let keyID: String
 
   /// - Parameter proof: the token that was checked; nobody else can make one.
   init(_ proof: AdminTokenKey.CheckedToken) {
@@ -161,6 +163,7 @@ struct Administrator: Sendable, Equatable {
     expires = proof.token.expires
     scope = proof.token.scope
     tokenID = proof.id
+    keyID = proof.keyID
   }
 }
 

@@ -26,9 +26,10 @@ struct AdminTokenKey: Sendable {
   struct CheckedToken {
     let token: AdminToken
     let id: String
+    let keyID: String
 
-    fileprivate init(_ token: AdminToken, text: String) {
-      (self.token, id) = (token, AdminToken.id(of: text))
+    fileprivate init(_ token: AdminToken, text: String, keyID: String) {
+      (self.token, id, self.keyID) = (token, AdminToken.id(of: text), keyID)
     }
   }
 
@@ -44,6 +45,11 @@ struct AdminTokenKey: Sendable {
   init(signingKey: SigningKey) throws(SigningKeyError) {
     let domain = [UInt8]("ssl-pinning admin token v1\0prv.pem\0".utf8)
     bytes = Digest.sha256(domain + (try signingKey.sign(domain)))
+  }
+
+  /// Names the key. Nobody can make the key of it.
+  private var id: String {
+    Base64URL.encode(Digest.sha256([UInt8]("ssl-pinning admin token key id v1\0".utf8) + bytes))
   }
 
   /// The token's text.
@@ -79,7 +85,7 @@ struct AdminTokenKey: Sendable {
     let token = try AdminToken(claims: claims)
     guard token.issued <= now + Self.leeway else { throw .notYetValid }
     guard now < token.expires else { throw .expired }
-    return Administrator(CheckedToken(token, text: text))
+    return Administrator(CheckedToken(token, text: text, keyID: id))
   }
 }
 

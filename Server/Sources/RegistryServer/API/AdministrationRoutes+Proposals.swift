@@ -25,11 +25,12 @@ extension AdministrationRoutes {
     do throws(AdministrationError) {
       hosts = try await administration.rehearse(command, by: call.who, why: why)
     } catch { throw APIError(error) }
-    let basis = await basis(of: command, hosts)
+    let basis = await basis(of: command, hosts, by: call.administrator)
     if let confirmed = call.confirmed {
       guard confirmed.basis == basis else {
         throw APIError(
-          409, "what it is about is not as it was when \(confirmed.who) proposed it",
+          409,
+          "what it is about, or the key of all tokens, is not as it was when \(confirmed.who) proposed it",
           hint: "look at the key and its hosts, take this back, and propose it anew")
       }
       return nil
@@ -85,9 +86,14 @@ extension AdministrationRoutes {
 
   /// What a change is about, as a hash: what a person who decides about it has seen.
   ///
-  /// - Parameter hosts: which hosts it would leave without a key, or lock out.
-  private func basis(of command: AdministrationCommand, _ hosts: [String]) async -> String {
-    var facts = hosts
+  /// - Parameters:
+  ///   - hosts: which hosts it would leave without a key, or lock out.
+  ///   - administrator: whose token asks for it. A change of the key that tokens are made with ends what they proposed, too:
+  ///     whoever had that key could propose in anybody's name.
+  private func basis(
+    of command: AdministrationCommand, _ hosts: [String], by administrator: Administrator
+  ) async -> String {
+    var facts = [administrator.keyID] + hosts
     let documents = await administration.snapshots()
     /// Whom an endpoint and what is left of it speak for, which an edit of the configuration changes; whoever else has a
     /// key, and which others.

@@ -250,6 +250,29 @@ import Testing
     await service.stop()
   }
 
+  @Test(
+    "a change of server.key ends what tokens of the key before proposed; another edit does not",
+    arguments: [false, true])
+  func endedKey(isChanged: Bool) async throws {
+    let service = try await Self.running()
+    let id = try await Self.propose(service, pin(9))
+    let (keys, key) = ("[{fqdn: www.example.com}]", isChanged ? ", key: a-key-for-the-tokens" : "")
+    try await service.scripted.reload(keys: keys, server: key, more: Self.on)
+    let issuer = try AdminTokenIssuer(
+      configuration(
+        """
+        keys: \(keys)
+        server: {listen: "127.0.0.1:0"\(key)}
+        tls: {dir: "\(service.scripted.directory.path())"}
+        """))
+    let token = try issuer.token(for: "bob", at: service.scripted.clock.now(), ttl: 3600)
+    let answer = try await service.call(
+      "POST", "/proposals/\(id)/confirm", "{}", headers: ["Authorization": "Bearer \(token)"])
+    #expect(answer.status == (isChanged ? 409 : 200), "\(answer.json)")
+    #expect(answer.error?.contains("the key of all tokens") == (isChanged ? true : nil))
+    await service.stop()
+  }
+
   @Test("what a server that is killed was about to make is not lost: it waits again")
   func killed() async throws {
     let service = try await Self.running()
