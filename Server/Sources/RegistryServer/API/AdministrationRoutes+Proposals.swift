@@ -118,8 +118,12 @@ extension AdministrationRoutes {
     switch command {
     case .approve(let file, let id, let pin):
       facts += evidence(file, id, pin) + spoken(file, id)
-    case .stage(let file, let id, _, _), .change(let file, let id, _, _, _):
+    case .stage(let file, let id, _, _): facts += spoken(file, id)
+    case .change(let file, let id, _, _, _):
       facts += spoken(file, id)
+      // Another approval decides about what waits, too.
+      let held = documents.first { $0.file == file }?.state.keysByEndpoint[id]?.held ?? [:]
+      facts += held.map { "\($0.base64) waits for \($1.reasons.map(\.rawValue))" }.sorted()
     case .setTerms(let file, let id, let terms, _):
       let endpoints = documents.first { $0.file == file }?.endpoints
       facts += ["\(terms)"] + spoken(file, id)

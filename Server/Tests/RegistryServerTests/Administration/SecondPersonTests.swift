@@ -191,6 +191,22 @@ import Testing
     await service.stop()
   }
 
+  @Test(
+    "approval: auto is confirmed for the keys that waited when it was proposed, or not at all",
+    arguments: [false, true])
+  func waitingKeys(another: Bool) async throws {
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com, approval: manual}]", more: Self.on)
+    let asked = try await Self.call(
+      service, as: "alice", "PATCH", Self.endpoint, #"{"approval":"auto"}"#)
+    let id = try #require(asked["proposal", "id"]?.stringValue)
+    if another { await service.show(pin(2)) }
+    let answer = try await Self.call(service, as: "bob", "POST", "/proposals/\(id)/confirm", "{}")
+    #expect(answer.status == (another ? 409 : 200), "\(answer.json)")
+    #expect(try await service.published()["www.example.com"] == [pin(1)])
+    await service.stop()
+  }
+
   /// An edit of the configuration in between has an endpoint speak for a host more, or leaves keys of one behind.
   @Test(
     "a change is confirmed for the hosts that it was proposed for, or not at all",
