@@ -9,6 +9,7 @@ import SslPinningRules
 /// - It is signed once a change, and when ``TimeProof`` asks for it. Its number never goes back, whatever the store has:
 ///   clients take that for a rollback.
 /// - If another server was first, its record is united with what is known here, a command is applied anew, and written.
+/// - If others write faster than this one signs, it stores what it knows unsigned, and the next document says it.
 /// - If a write fails, readers keep the document that they have. What it would have said is owed to the store
 ///   (``DocumentDebt``), and written with the next probe or upkeep.
 /// - If the store has an older record than before, what is known here is put on top of it. A leader writes that with its
@@ -394,7 +395,9 @@ extension DocumentMachine {
       return end()
     }
     (attempt.entries, attempt.version) = (history.entries + attempt.changed, record.version)
-    if mayPublish, mustSign || isOld(at: new.at) || new.change != nil {
+    if attempt.reads >= WriteAttempt.mostSignatures {
+      mustSign = true
+    } else if mayPublish, mustSign || isOld(at: new.at) || new.change != nil {
       attempt.signing = DocumentDraft.Signing(
         settings.content(of: attempt.state), &attempt.state, at: new.at,
         behind: published, said: isOld(at: new.at) ? nil : said, proof)

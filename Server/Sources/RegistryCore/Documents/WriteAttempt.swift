@@ -72,6 +72,8 @@ struct WriteAttempt {
   static let mostReads = 8
   /// What is said after those.
   static let isContended = "others keep changing the document"
+  /// How often it is signed. What others kept from being stored so often is stored without a signature, which takes no time.
+  static let mostSignatures = 4
 
   let at: Int64
   var change: DocumentChange?

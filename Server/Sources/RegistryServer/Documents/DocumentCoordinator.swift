@@ -99,7 +99,8 @@ actor DocumentCoordinator {
     return entered
   }
 
-  /// Makes a change that somebody asked for. On return it is stored and published.
+  /// Makes a change that somebody asked for. On return it is stored and published; if others kept changing the document while
+  /// it was signed, the next one says it.
   ///
   /// - Throws: ``AdministrationError``; nothing was changed then, but for
   ///   ``AdministrationError/notStored(_:)``, which leaves that open.

@@ -459,4 +459,40 @@ import Testing
     #expect(listed(server) == pins(1, 2))
     #expect(!server.machine.state.hasAlert(.storing))
   }
+
+  @Test(
+    "others that are faster than a signature: what it knows is stored unsigned, and the next document says it",
+    arguments: [false, true], [false, true])
+  func slowSignatures(isCommand: Bool, isNextByOther: Bool) {
+    show(1, to: server, at: Self.now)
+    let other = MachineServer(bench)
+    other.rest(at: Self.now)
+    let request = request(Self.now + 60)
+    if isCommand {
+      server.ask(1) { state, configured throws(AdministrationError) in
+        try state.deny(pin(9), configured: configured, force: true, request)
+      }
+    } else {
+      server.probe(.accepted(pin(2)), at: Self.now + 60)
+    }
+    var (signatures, time) = (0, Self.now + 60)
+    while !server.tasks.isEmpty, signatures < 100 {
+      if server.isAboutToWriteSigned(0) {
+        signatures += 1
+        time += 1
+        other.refresh()
+        other.rest(at: time)
+        deny(UInt8(100 + signatures), with: other, at: time)
+      }
+      server.step(0, at: time)
+    }
+    #expect(signatures == 4)
+    #expect(((try? server.answers[1]?.get())?.isEmpty == false) == isCommand)
+    let next = isNextByOther ? other : server
+    next.upkeep()
+    next.rest(at: time + 1)
+    let said = bench.documents[next.published?.bytes ?? []]
+    #expect(said?.denied.contains(pin(9)) == isCommand)
+    #expect(said?.listed == (isCommand ? pins(1) : pins(1, 2)))
+  }
 }

@@ -228,6 +228,15 @@ final class MachineServer {
     if case .effect(.store) = tasks[index].first { true } else { false }
   }
 
+  /// Whether it is to replace it by one with another document.
+  func isAboutToWriteSigned(_ index: Int) -> Bool {
+    if case .effect(.store(let write)) = tasks[index].first {
+      write.state.document != bench.record?.state.document
+    } else {
+      false
+    }
+  }
+
   /// Whether it knows what is stored, and readers get that.
   var isUpToDate: Bool {
     bench.isKnown(to: machine) && published?.bytes == bench.record?.state.document
