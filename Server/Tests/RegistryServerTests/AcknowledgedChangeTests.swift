@@ -141,6 +141,19 @@ import Testing
     try await change
   }
 
+  @Test("waits while an edit of the configuration is judged and taken in force")
+  func heldByEdit() async throws {
+    let server = try await started()
+    let edits = server.coordinator.services.edits
+    edits.close()
+    async let change: Void = server.deny(1)
+    for _ in 0..<2000 { await Task.yield() }
+    #expect(server.pins == [pin(1), pin(2)])
+    edits.open()
+    try await change
+    #expect(server.pins == [pin(2)])
+  }
+
   @Test("holds for an endpoint that an edit renames while it is being stored")
   func renamedMeanwhile() async throws {
     let server = try await started()

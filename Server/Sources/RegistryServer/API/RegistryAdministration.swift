@@ -166,10 +166,14 @@ struct RegistryAdministration: Sendable {
     _ command: AdministrationCommand, by coordinator: DocumentCoordinator,
     _ request: DocumentState.Request
   ) async throws(AdministrationError) -> [HistoryEntry] {
-    let file = coordinator.file
+    let (file, coordinators) = (coordinator.file, coordinators)
     return try await coordinator.perform(at: request.at) {
       state, configured throws(AdministrationError) in
-      try Self.apply(command, to: &state, of: file, configured, request)
+      // An edit of the configuration may have taken the document out while this waited.
+      guard command.file == nil || coordinators().contains(where: { $0 === coordinator }) else {
+        throw AdministrationError.noSuchDocument(file)
+      }
+      return try Self.apply(command, to: &state, of: file, configured, request)
     }
   }
 

@@ -34,8 +34,40 @@ struct CoordinatorServices: Sendable {
   /// What each document lists, those that left the configuration included.
   let listings = Locked([String: DocumentListing]())
 
+  /// Holds changes back while an edit of the configuration is judged.
+  let edits = EditGate()
+
   /// Signs by the keys in force.
   var signer: DocumentSigner { signing.withLock { $0 } }
+}
+
+/// Holds changes that people ask for back while an edit of the configuration is judged and taken in force.
+final class EditGate: Sendable {
+  /// Whoever waits; `nil` while it is open.
+  private let waiting = Locked<[CheckedContinuation<Void, Never>]?>(nil)
+
+  var isClosed: Bool { waiting.withLock { $0 != nil } }
+
+  func close() { waiting.withLock { $0 = $0 ?? [] } }
+
+  func open() {
+    let released = waiting.withLock { waiting -> [CheckedContinuation<Void, Never>] in
+      defer { waiting = nil }
+      return waiting ?? []
+    }
+    for continuation in released { continuation.resume() }
+  }
+
+  /// Waits until it is open.
+  func pass() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let isOpen = waiting.withLock { waiting -> Bool in
+        waiting?.append(continuation)
+        return waiting == nil
+      }
+      if isOpen { continuation.resume() }
+    }
+  }
 }
 
 /// What the operator configured about one document, replaced as a whole when it is read again.

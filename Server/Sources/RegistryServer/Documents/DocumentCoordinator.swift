@@ -8,7 +8,8 @@ import TLSTools
 ///
 /// - What the machine says is done in the order in which it says it, and before anything else is decided, unless it
 ///   has to be waited for. What is published comes first, so that a later document is never published before.
-/// - Whoever wants to write waits until nothing is being written.
+/// - Whoever wants to write waits until nothing is being written, and people's changes wait while an edit of the configuration is
+///   judged.
 /// - After a change that somebody asked for, the next one waits until another server could write: for one and a half times as
 ///   long as a signature takes, or for half as long as the change took. Otherwise whoever sends change after change to one
 ///   server keeps the others from writing: each of them would have to sign anew.
@@ -195,6 +196,10 @@ actor DocumentCoordinator {
   private func untilTurn() async {
     while true {
       await untilWritten()
+      guard !services.edits.isClosed else {
+        await services.edits.pass()
+        continue
+      }
       let left = othersTurnEnds - services.ticks()
       guard left > 0 else { return }
       await services.pause(left)

@@ -116,7 +116,7 @@ extension RegistryService {
     defer { ProcessMemory.giveBack() }
     do throws(RegistryServiceError) {
       let moved = try await checkTerms(configuration)
-      try await reload(configuration)
+      try await reload(configuration, judged: true)
       tellMoved(moved)
     } catch {
       refuse("\(error)", isRead: true)

@@ -71,6 +71,19 @@ extension RegistryService {
     UnusedKeySets.warn(of: configuration, log)
   }
 
+  /// On loopback a proxy stands in front as a rule, and who calls through it cannot be told apart.
+  func warnIfShared(_ configuration: ServerConfiguration) {
+    guard configuration.listen.isLoopback, configuration.server.trustedProxies.isEmpty else {
+      return
+    }
+    log.event(
+      .warn, "callers_share_limits",
+      [
+        "message": "behind a proxy all callers have one address here, and share its limits; "
+          + "hint: where there is one, set server.trusted_proxies, as to [127.0.0.1]"
+      ])
+  }
+
   /// Tells which documents have their root key on this server.
   func tellRoots(of coordinators: [DocumentCoordinator]) async {
     var files: [String] = []
@@ -307,6 +320,13 @@ extension RegistryService {
       }
     }
     return MovedHosts.messages(read.documents, states, in: Set(states.keys).subtracting(live))
+  }
+
+  /// ``checkTerms(_:)`` again, right before an edit is taken in force: what people decide while it is checked, or made ready,
+  /// would be acknowledged and lost. Whatever they ask for from now on waits for `services.edits` to be opened.
+  func judge(_ read: ServerConfiguration) async throws(RegistryServiceError) {
+    services.edits.close()
+    try await checkTerms(read)
   }
 
   /// Tells where the configuration and what people decided are at odds.

@@ -241,19 +241,6 @@ public final class RegistryService: Sendable {
     clock.begin(after: newest, life: DocumentSigner.horizon)
   }
 
-  /// On loopback a proxy stands in front as a rule, and who calls through it cannot be told apart.
-  private func warnIfShared(_ configuration: ServerConfiguration) {
-    guard configuration.listen.isLoopback, configuration.server.trustedProxies.isEmpty else {
-      return
-    }
-    log.event(
-      .warn, "callers_share_limits",
-      [
-        "message": "behind a proxy all callers have one address here, and share its limits; "
-          + "hint: where there is one, set server.trusted_proxies, as to [127.0.0.1]"
-      ])
-  }
-
   private func administrationSite(
     _ configuration: ServerConfiguration, _ tokens: SeenTokens
   ) -> AdministrationRouter {
@@ -339,23 +326,30 @@ public final class RegistryService: Sendable {
   /// how they are watched, keys and key sets, the certificate, time-outs, the log. What needs a restart
   /// stays as it is and is told.
   ///
+  /// - Parameter judged: whether an edit that loses what people decided is refused.
   /// - Throws: ``RegistryServiceError``; then everything stays as it was.
-  public func reload(_ read: ServerConfiguration) async throws(RegistryServiceError) {
+  public func reload(
+    _ read: ServerConfiguration, judged: Bool = false
+  ) async throws(RegistryServiceError) {
     let result: Result<Void, RegistryServiceError> = await inTurn { [self] in
-      do throws(RegistryServiceError) { return .success(try await take(read)) } catch {
+      do throws(RegistryServiceError) { return .success(try await take(read, judged)) } catch {
         return .failure(error)
       }
     }
     try result.get()
   }
 
-  private func take(_ read: ServerConfiguration) async throws(RegistryServiceError) {
+  private func take(
+    _ read: ServerConfiguration, _ judged: Bool
+  ) async throws(RegistryServiceError) {
     // Then all documents are read once it is open.
     let isOpen = health.awaitedStore == nil
     let old = inForce.withLock { $0 }
     let new = read.whileRunning(over: old)
     try await RestartTrial.tryOut(read, over: old)
     let next = try await prepare(new)
+    defer { services.edits.open() }
+    if judged { try await judge(read) }
     do throws(HTTPServerError) { try change(server: new.server, to: next.identity) } catch {
       throw .listening(error)
     }

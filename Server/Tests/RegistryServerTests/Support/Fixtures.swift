@@ -77,10 +77,11 @@ struct ScriptedService {
 
   /// Takes another configuration in force, in the words of `init`.
   func reload(
-    keys: String, storage: String = "{type: memory}", server: String = "", more: String = ""
+    keys: String, storage: String = "{type: memory}", server: String = "", more: String = "",
+    judged: Bool = false
   ) async throws {
     try await service.reload(
-      Self.configuration(directory, keys, storage, "127.0.0.1:0", server, more))
+      Self.configuration(directory, keys, storage, "127.0.0.1:0", server, more), judged: judged)
   }
 
   /// Starts the service and waits for the probes that it makes by itself.
