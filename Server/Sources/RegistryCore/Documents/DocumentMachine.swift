@@ -272,12 +272,12 @@ extension DocumentMachine {
     history.reconcile(with: entries, theirs: theirs, base: record.state)
     let united = state.uniting(theirs, base: record.state)
     record.advance(to: read)
-    let isLacking = !united.hasDecisions(of: theirs)
-    let lost = united.wordsLost(configuring: settings.endpoints)
-    goOn(as: united, owing: isLacking ? .restoring : .nothing)
+    let (before, lost) = (state, united.wordsLost(configuring: settings.endpoints))
+    goOn(as: united, owing: united.hasDecisions(of: theirs) ? .nothing : .restoring)
     mustSign = true
     let hasDenials = state.deniedPins.isSubset(of: theirs.deniedPins)
-    let told: [DocumentEffect] = lost.map { .log(.wordsLost($0)) }
+    let left = state.wordsLeft(by: theirs, since: before)
+    let told: [DocumentEffect] = (lost.map(DocumentNotice.wordsLost) + left).map { .log($0) }
     guard let document = read.document, hasDenials || published == nil,
       published.map(document.isNewer) ?? true || published?.bytes == document.bytes
     else { return told }

@@ -24,6 +24,15 @@ package struct DocumentNotice: Sendable {
     DocumentNotice(.warning, "terms_differ", ["message": change])
   }
 
+  static func wordsLeft(_ words: String) -> DocumentNotice {
+    DocumentNotice(
+      .warning, "words_left",
+      [
+        "message":
+          "what people decided where an older configuration is in force does not go along with a host that left this document: \(words)"
+      ])
+  }
+
   static func wentBack(to version: Int64, from known: Int64) -> DocumentNotice {
     DocumentNotice(
       .error, "store_went_back",

@@ -48,6 +48,18 @@ extension DocumentState {
     return Set(left).sorted()
   }
 
+  /// What people decided about orphans of this state since `before`, by a server whose configuration still has their endpoints:
+  /// where their hosts are by this one, nothing of it counts, and whoever decided it does not know.
+  func wordsLeft(by theirs: DocumentState, since before: DocumentState) -> [DocumentNotice] {
+    let (live, known) = (Set(theirs.watched.map(\.id)), Set(before.orphans.map(\.id)))
+    return orphans.filter { live.contains($0.place) && known.contains($0.id) }.flatMap {
+      orphan -> [String] in
+      let plain = WatchedEndpoint(fqdn: orphan.fqdn)
+      let old = before.words(about: orphan, missing: plain)
+      return words(about: orphan, missing: plain).filter { !old.contains($0) }
+    }.map(DocumentNotice.wordsLeft)
+  }
+
   private func words(about source: WatchedEndpoint, missing endpoint: WatchedEndpoint) -> [String] {
     var words: [String] = []
     if overrides[source.id]?.approval == .manual, endpoint.approval != .manual {

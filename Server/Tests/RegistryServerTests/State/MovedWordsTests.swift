@@ -113,6 +113,32 @@ import Testing
     #expect(isTold(one, keeping: [other]) == isSaid)
   }
 
+  @Test(
+    "is told if they said it where an older configuration still has a host that left here",
+    arguments: [false, true])
+  func saidBehind(isLeft: Bool) {
+    let server = start([one, other], at: now)
+    show(1, under: 101, at: one, server, now)
+    show(2, under: 101, at: other, server, now)
+    let behind = start([one, other], at: now)
+    if isLeft {
+      server.configure([other], at: now + 1)
+      server.rest(at: now + 1)
+      behind.refresh()
+      behind.rest(at: now + 1)
+    }
+    let (id, request) = (one.id, Self.request)
+    perform(behind, at: now + 2) { state, _ throws(AdministrationError) in
+      try state.stage(pin(8), at: id, request)
+    }
+    for second in 2...3 as ClosedRange<Int64> {
+      server.refresh()
+      server.rest(at: now + second)
+    }
+    #expect(server.log.filter { $0 == "words_left" }.count == (isLeft ? 1 : 0))
+    #expect(!behind.log.contains("words_left"))
+  }
+
   @Test("a first sight beside another document's list of the host is one under a CA known there")
   func listedElsewhere() throws {
     let lists = DocumentListing(seen())
