@@ -97,11 +97,8 @@ package struct DocumentMachine: Sendable {
       proof.isClockConfirmed = isClockConfirmed
       return attempt == nil && isDue(at: now) ? begin(WriteAttempt(at: now)) : []
     case .closing:
-      if state.keysByEndpoint.mapValues(\.kept) != record.state.keysByEndpoint,
-        !state.keysByEndpoint.isEmpty
-      {
-        owe(.changes)
-      }
+      let kept = state.keysByEndpoint.mapValues(\.kept)
+      if !kept.isEmpty, kept != record.state.keysByEndpoint { owe(.changes) }
     case .read(let result, let request): return take(result, request, at: now)
     case .signed(let document, let ending): return store(document, ending)
     case .written(let version, let bytes): return finish(version: version, bytes)

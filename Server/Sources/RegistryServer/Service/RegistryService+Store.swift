@@ -352,46 +352,6 @@ extension RegistryService {
   }
 }
 
-/// Hosts that an edit gives to another document.
-enum MovedHosts {
-  /// What of people's decisions in these documents would stay behind, where the documents have these states.
-  static func messages(
-    _ documents: [DocumentConfiguration], _ states: [String: DocumentState], in files: Set<String>,
-    areLive: Bool = false
-  ) -> [String] {
-    let configured = Dictionary(
-      documents.map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $0 + $1 })
-    return documents.flatMap { new in
-      files.subtracting([new.file]).sorted().flatMap { file in
-        (states[file]?.wordsLeft(
-          by: new.endpoints, of: states[new.file] ?? DocumentState(),
-          keeping: configured[file] ?? (areLive ? [] : nil)) ?? []).map {
-            "what people decided in \(file) does not go along to \(new.file): \($0)"
-          }
-      }
-    }
-  }
-}
-
-/// Endpoints that the configuration has, and that people took out: nothing of them is on the list, however often the
-/// configuration is read.
-enum TakenOutEndpoints {
-  static func ids(in document: DocumentConfiguration, _ state: DocumentState) -> [String] {
-    guard !state.tombstones.isEmpty else { return [] }
-    return document.endpoints.map(\.id).filter { state.tombstones[$0] != nil }
-  }
-
-  static func message(_ id: String, _ file: String, _ state: DocumentState) -> String {
-    // Of a copy nobody knows which endpoint it was.
-    let reason =
-      state.tombstones[id]?.by == HistoryEntry.monitor
-      ? "its hosts were removed in the last published copy" : "an administrator took it out"
-    return
-      "\(id) is configured in \(file) and not watched: \(reason); hint: ssl-pinning admin add, or"
-      + " take it out of the configuration as well"
-  }
-}
-
 /// Where clients ask for something else than the configuration says, because people set other terms or added an endpoint
 /// for the same host. Differing terms within the configuration are refused; what people decided must not keep a server
 /// from starting.
