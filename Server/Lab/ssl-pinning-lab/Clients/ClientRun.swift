@@ -16,15 +16,14 @@ struct ClientUnderTest: Sendable {
 
   /// The SDK, with the stage's root as its trust and its registry's key.
   static func own() -> ClientUnderTest {
-    // One app for each stage; stages come one after the other.
-    let current = Locked<(stage: ObjectIdentifier, app: App)?>(nil)
+    // One app for each stage; stages come one after the other. The last one is kept: its place in memory must not become the next one's.
+    let current = Locked<(stage: ClientStage, app: App)?>(nil)
     @Sendable func app(on stage: ClientStage) async throws -> App {
-      let id = ObjectIdentifier(stage)
-      if let known = current.withLock({ $0 }), known.stage == id { return known.app }
+      if let known = current.withLock({ $0 }), known.stage === stage { return known.app }
       let app = try await stage.environment.start {
         $0.trust = stage.environment.trust([stage.otherRoot])
       }
-      current.withLock { $0 = (id, app) }
+      current.withLock { $0 = (stage, app) }
       return app
     }
     return ClientUnderTest(
