@@ -35,6 +35,8 @@ extension RegistryService {
         }
       }
     }
+    // It has this service, which has it.
+    defer { waiting.withLock { $0.whenOver = nil } }
     try await start()
     if let address {
       whenListening(address)

@@ -337,7 +337,7 @@ import Testing
     show(2, to: server, at: Self.now + 60)
     bench.record = old
     var published: [Set<SPKIPin>?] = []
-    server.whenPublished = { published.append(bench.documents[$0.bytes]?.listed) }
+    server.whenPublished = { [bench] in published.append(bench.documents[$0.bytes]?.listed) }
     if isRestarted { server.restart() }
     server.isFollowing = isFollowing
     server.rest(at: Self.now + 90)
