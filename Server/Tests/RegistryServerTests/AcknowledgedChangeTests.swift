@@ -147,7 +147,7 @@ import Testing
     let edits = server.coordinator.services.edits
     edits.close()
     async let change: Void = server.deny(1)
-    for _ in 0..<2000 { await Task.yield() }
+    #expect(await eventually { edits.waits == 1 })
     #expect(server.pins == [pin(1), pin(2)])
     edits.open()
     try await change

@@ -48,6 +48,9 @@ final class EditGate: Sendable {
 
   var isClosed: Bool { waiting.withLock { $0 != nil } }
 
+  /// How many changes wait.
+  var waits: Int { waiting.withLock { $0?.count ?? 0 } }
+
   func close() { waiting.withLock { $0 = $0 ?? [] } }
 
   func open() {
