@@ -32,7 +32,7 @@ package struct Clocks: Sendable {
   /// The clocks of the system.
   package static let system = Clocks(wall: wallSeconds, steady: continuousSeconds)
 
-  @Sendable private static func wallSeconds() -> Int64 { Int64(Date().timeIntervalSince1970) }
+  @Sendable private static func wallSeconds() -> Int64 { Date().unixSeconds }
 
   /// A real wait; what is no number or longer than a day is a day. Time that the device sleeps counts.
   package static let systemSleep = waits(wall: wallSeconds, steady: continuousSeconds)

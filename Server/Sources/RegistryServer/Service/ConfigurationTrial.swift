@@ -456,7 +456,7 @@ enum TakenOutEndpoints {
   }
 
   static func message(_ id: String, _ file: String, _ state: DocumentState) -> String {
-    // Of a copy nobody knows which endpoint it was.
+    // A copy names hosts, and no endpoint: nobody knows who took it out.
     let reason =
       state.tombstones[id]?.by == HistoryEntry.monitor
       ? "its hosts were removed in the last published copy" : "an administrator took it out"

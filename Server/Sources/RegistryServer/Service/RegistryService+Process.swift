@@ -35,7 +35,7 @@ extension RegistryService {
         }
       }
     }
-    // It has this service, which has it.
+    // It holds this service, which holds it.
     defer { waiting.withLock { $0.whenOver = nil } }
     try await start()
     if let address {
