@@ -1,6 +1,7 @@
 import FaultLab
 import Foundation
 import SslPinning
+import SslPinningPlatform
 import TLSTools
 import Testing
 
@@ -154,6 +155,22 @@ struct DrillRuleTests {
       try await log.healing(url, [late], expecting: "gotcha", within: 600) {}
     }
     #expect(inTime.0 == .held)
+    // Once in second 0, and once in second 4.
+    let (seconds, answers) = (Locked(0.0), Counter())
+    let row = Row.change("counted") { [url, through, pinFailure] log in
+      log.changed()
+      let late = Dialer(name: "late") { url in
+        let number = await answers.next()
+        seconds.withLock { $0 = 4 }
+        return number < 3 ? pinFailure : await through.dial(url)
+      }
+      try await log.healing(
+        url, [late], expecting: "gotcha", within: 600, clock: { seconds.withLock { $0 } }
+      ) {}
+      return ChangeOutcome("shown", log)
+    }
+    let counted = await RowResult.run(row)
+    #expect(counted.text.contains("refused 2 in 2 s"), "\(counted.text)")
     let never = await change { [pinFailure, dialer = scripted(pinFailure)] log, url in
       log.changed()
       try await log.healing(url, [dialer], expecting: "gotcha", within: 0) {}

@@ -30,7 +30,7 @@ enum AbsenceRows {
       let (site, stage, asleep) = (scene.site, scene.stage, scene.app)
       try stage.registry.beginEpoch(online: .generate(.p256))
       try stage.registry.publish()
-      try await asleep.client.refresh()
+      try await stage.hour(log, asleep, at: site)
       try show(asleep.client.registryStamp.version?.epoch == 1, "key set 1 is not believed")
       await log.get(try site.url(), asleep.dialers, expecting: site.body)
       for kind in [TrustSigningKey.Kind.ed25519, .rsa(bits: 2048), .p256] {
@@ -104,7 +104,7 @@ enum AbsenceRows {
       try stage.registry.publish {
         try $0.list(site.host, site.server.identity, elsewhere.server.identity)
       }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       // The address leads to another machine; then the host is on another port, too.
       site.lead(to: elsewhere.server.port)
@@ -147,7 +147,7 @@ enum AbsenceRows {
         $0.keys = []
         try $0.list(other.host, other.server.identity)
       }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       log.changed()
       let restarted = try await stage.start()
       for app in [app, restarted] {

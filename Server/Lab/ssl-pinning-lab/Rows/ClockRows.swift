@@ -98,7 +98,7 @@ enum ClockRows {
       let scene = try await Scenario()
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       try stage.registry.publish { $0.version = (1 << 53) - 1 }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       let new = try stage.issue(site.host)
       try stage.registry.beginEpoch(online: .generate(.ed25519))
@@ -148,7 +148,7 @@ enum ClockRows {
         $0.online = [key.trustKey]
         $0.hasStatement = true
       }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       try show(app.client.registryStamp.version != nil, "the statement is not believed")
       try site.rotate(to: new)
       log.changed()

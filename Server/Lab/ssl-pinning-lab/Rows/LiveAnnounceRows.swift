@@ -99,6 +99,7 @@ enum LiveAnnounceRows {
           _ = await log.attempt(try site.url(), dialer, expecting: site.body)
         }
         try await Task.sleep(for: .seconds(1))
+        log.nextSecond()
       }
       let (at, pin) = told.withLock { $0[0] }
       try show(pin == (try new.pin.base64), "told of another key")
@@ -112,6 +113,7 @@ enum LiveAnnounceRows {
         }
         waiting = refused
         try await Task.sleep(for: .seconds(1))
+        log.nextSecond()
       }
       log.healed(after: (.now - event) / .seconds(1), bound: Double(bound))
       await log.get(try site.url(), app.dialers, expecting: site.body)

@@ -30,7 +30,7 @@ enum LiveAttackRows {
         let registry = scene.registry
         try await registry.administrator.deny(site.server.identity.pin)
         try registry.mustList(site.server.identity, false)
-        try await scene.app.client.refresh()
+        try await scene.hour()
         // The key is still shown, but never listed again.
         try await registry.pass(seconds: 240)
         try registry.mustList(site.server.identity, false)

@@ -54,7 +54,7 @@ enum LiveForgeryRows {
         let exhibits = try await scene.attack(
           by: attacker, at: attacker.port, .inHandshake("expired-registry"))
         try registry.leadWire()
-        try await scene.app.client.refresh()
+        try await scene.hour()
         try await scene.app.mustBeServed(by: site)
         return try AttackOutcome(
           "held at one document: the stolen key serves until day 90 and never after; let go, the app"
@@ -69,7 +69,7 @@ enum LiveForgeryRows {
         let thief = try registry.keys.onlineKey(epoch: 1)
         try await registry.keys.rotate(by: ["root1"])
         try await registry.reload()
-        try await scene.app.client.refresh()
+        try await scene.hour()
         var exhibits: [AttackTrial] = []
         for epoch: Int64 in [1, 2] {
           let bytes = try scene.forgery(listing: identity, by: thief, epoch: epoch)

@@ -80,8 +80,7 @@ enum LiveMishapRows {
           listing: scene.stage.issue(site.host), by: thief, epoch: 1, issuedIn: 300 * Timeline.day)
         let server = try LocalHTTPServer { _ in HTTPResponse(body: forged) }
         try registry.leadWire(to: server.port)
-        // Within the hour the app fetches it by itself.
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         log.changed()
         site.lead()
         for dialer in scene.app.dialers {
@@ -111,7 +110,7 @@ enum LiveMishapRows {
         await log.get(try lost.url(), scene.app.dialers, expecting: lost.body)
         try await registry.reload(watching: [site, lost])
         try show(registry.lists(lost.host), "it is not listed again")
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         try lost.rotate(to: stage.issue(lost.host, key: lost.server.identity.key))
         log.changed()
         await log.get(try lost.url(), scene.app.dialers, expecting: lost.body)
@@ -168,7 +167,7 @@ enum LiveMishapRows {
         try await scene.get(log)
         let fresh = try await registry.startApp()
         try await scene.heal(log, [scene.app, fresh], within: LiveRotationRows.bound)
-        try await scene.app.client.refresh()
+        try await scene.hour(log, [scene.app, fresh])
         try await LiveRegistryRows.rotate(scene, log)
       }
       return ChangeOutcome(
@@ -181,12 +180,12 @@ enum LiveMishapRows {
         let late = try await registry.startApp()
         let (stolen, new) = (site.server.identity, try scene.stage.issue(site.host))
         try await scene.announce(new)
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         try site.rotate(to: new)
         try await registry.administrator.deny(stolen.pin)
         log.changed()
         try await scene.get(log, scene.app, late)
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         try await scene.get(log, scene.app, late)
         try registry.mustList(stolen, false)
       }

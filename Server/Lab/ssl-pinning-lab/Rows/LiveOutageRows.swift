@@ -24,8 +24,8 @@ enum LiveOutageRows {
         try await registry.startServer()
         let after = try registry.document
         try show(before.isOlder(than: after), "the number did not grow")
+        try await scene.hour(log, [scene.app, restarted])
         for app in [scene.app, restarted] {
-          try await app.client.refresh()
           try show(!app.client.registryStatus.isStale, "still stale")
           try await scene.get(log, app)
         }
@@ -38,7 +38,7 @@ enum LiveOutageRows {
         let (site, registry) = (scene.site, scene.registry)
         let (old, new) = (site.server.identity, try scene.stage.issue(site.host))
         try await scene.announce(new)
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         try await registry.stopServer()
         registry.time.skip(seconds: 4 * Timeline.day)
         try site.rotate(to: new)
@@ -118,13 +118,13 @@ enum LiveOutageRows {
       registry.hangUp()
       let new = try stage.issue(site.host)
       try await registry.administrator().stage(new, at: site.host)
-      while app.client.registryStamp.version?.epoch != 2 {
+      while try await registry.startApp().client.registryStamp.version?.epoch != 2 {
         try await Task.sleep(nanoseconds: 20_000_000)
-        try await app.client.refresh()
       }
       try site.rotate(to: new)
       log.changed()
       await log.get(try site.url(), app.dialers, expecting: site.body)
+      try show(app.client.registryStamp.version?.epoch == 2, "the app is not under set 2")
       return ChangeOutcome(
         "ssl-pinning up by kill -9, once followed by another and once started again; then keys rotate"
           + " and SIGHUP", log)

@@ -54,7 +54,7 @@ enum LiveRegistryRows {
         let late = try await scene.registry.startApp { $0.trust = stage.trust([other]) }
         let new = try stage.issue(site.host, by: other, from: -1)
         try await scene.announce(new)
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         try site.rotate(to: new)
         log.changed()
         try await scene.get(log, scene.app, late)
@@ -75,7 +75,7 @@ enum LiveRegistryRows {
         try await scene.get(log, scene.app, late)
         try await registry.administrator.add(added.host)
         try await registry.pass(seconds: 1)
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         log.changed()
         // The late app refreshes when it meets an unknown host.
         for app in [scene.app, late] {
@@ -98,8 +98,7 @@ enum LiveRegistryRows {
         let open = try await registry.startApp { $0.unlistedHosts = .systemTrust }
         await log.get(try gone.url(), open.dialers, expecting: gone.body)
         try await registry.administrator.remove(gone.host)
-        try await scene.app.client.refresh()
-        try await open.client.refresh()
+        try await scene.hour(log, [scene.app, open])
         // From now on the server neither watches it nor cares about its key.
         try gone.rotate(to: stage.issue(gone.host))
         log.changed()

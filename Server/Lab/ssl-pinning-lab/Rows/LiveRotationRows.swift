@@ -84,7 +84,7 @@ enum LiveRotationRows {
         // Its address is known before the first user is sent there.
         registry.lead(site.host, to: site.server.port, second.server.port)
         try await registry.pass(seconds: bound)
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         log.changed()
         for _ in 0..<5 {
           site.lead(to: second.server.port)
@@ -106,7 +106,7 @@ enum LiveRotationRows {
         let (site, registry) = (scene.site, scene.registry)
         let (a, b) = (site.server.identity, try scene.stage.issue(site.host))
         try await scene.announce(b)
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         // Rolled back within the grace time: the old key is still listed, without being staged.
         for identity in [b, a, b] {
           try site.rotate(to: identity)
@@ -138,7 +138,7 @@ enum LiveRotationRows {
     // One app refreshes in time. The other meets the new key first and then refreshes.
     let late = try await registry.startApp()
     try await scene.announce(new, as: announcement)
-    try await scene.app.client.refresh()
+    try await scene.hour(log)
     try await scene.get(log, scene.app, late)
     try site.rotate(to: new)
     log.changed()
@@ -174,7 +174,7 @@ enum LiveRotationRows {
         defer { isOver.withLock { $0 = true } }
         try await RotationRows.flow(steady)
         try await scene.announce(new)
-        try await scene.app.client.refresh()
+        try await scene.hour()
         try await RotationRows.flow(steady)
         try steady.replaceIdentity(new)
         log.changed()

@@ -33,11 +33,9 @@ enum LiveStoreRows {
       // The server with the old key has stepped down.
       try await registry.kill()
       try await registry.lead()
-      try await app.client.refresh()
       try await dial(seconds: 2)
       let new = try stage.issue(site.host)
       try await registry.administrator().stage(new, at: site.host)
-      try await app.client.refresh()
       try site.rotate(to: new)
       log.changed()
       try await dial(seconds: 1)
@@ -71,7 +69,7 @@ enum LiveStoreRows {
         try await registry.readRecord { old = $0 }
         try await LiveRegistryRows.rotate(scene, ChangeLog())
         try await registry.administrator.deny(stolen.pin)
-        try await scene.app.client.refresh()
+        try await scene.hour()
         try await registry.editRecord { _ in old }
         return try await outcome(
           scene, stolen, "denied-key",
@@ -87,11 +85,8 @@ enum LiveStoreRows {
     let (registry, log) = (scene.registry, ChangeLog())
     let published = try registry.document.bytes
     log.changed()
-    for second in 0..<120 {
-      if second % 30 == 29 { try await scene.app.client.refresh() }
-      try await scene.get(log)
-      try await registry.pass(seconds: 1)
-    }
+    try await scene.dial(log, seconds: 120)
+    try await scene.hour(log)
     try show(try registry.document.bytes == published, "something else was published")
     try show(try await registry.administrator.alerts() == ["seal-broken"], "nobody is told")
     let server = try LocalTLSServer(identity: thief) { _ in .text("read") }

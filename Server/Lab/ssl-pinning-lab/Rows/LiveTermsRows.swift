@@ -18,7 +18,7 @@ enum LiveTermsRows {
         let registry = scene.registry
         let person = try registry.administrator
         for site in sites { try await person.accept("any", [stage.authority.root], at: site.host) }
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         func getAll() async throws {
           for site in sites {
             await log.get(try site.url(), scene.app.dialers, expecting: site.body)
@@ -53,7 +53,7 @@ enum LiveTermsRows {
       try await LiveScene.run { scene in
         let (site, stage) = (scene.site, scene.stage)
         try await scene.registry.administrator.accept("all", [stage.authority.root], at: site.host)
-        try await scene.app.client.refresh()
+        try await scene.hour(log)
         try await scene.get(log)
         try site.rotate(to: stage.issue(site.host))
         log.changed()
@@ -71,7 +71,7 @@ enum LiveTermsRows {
         scene in
         let person = try scene.registry.administrator
         try await person.accept("any", [stage.authority.root], at: scene.site.host)
-        try await scene.app.client.refresh()
+        try await scene.hour()
         // The price, as the documentation has it.
         let attacker = try scene.middleman()
         let seconds = try await scene.secondsAccepted(of: attacker, during: 5)
@@ -85,7 +85,7 @@ enum LiveTermsRows {
           .inHandshake("leaf-pin", "ca-pin"))
         scene.site.lead()
         try await person.accept("all", [stage.authority.root], at: scene.site.host)
-        try await scene.app.client.refresh()
+        try await scene.hour()
         return AttackOutcome(
           "match any: whoever has a certificate of the named CA gets in, in \(seconds) of \(seconds) seconds; of"
             + " another trusted CA nobody does, nor of the named one after match all",
@@ -99,7 +99,7 @@ enum LiveTermsRows {
         scene in
         let site = scene.site
         try await scene.registry.administrator.accept("all", [stage.authority.root], at: site.host)
-        try await scene.app.client.refresh()
+        try await scene.hour()
         let thief = try LocalTLSServer(
           identity: stage.issue(site.host, key: site.server.identity.key, by: other, from: -1)
         ) { _ in .text("read") }

@@ -75,7 +75,7 @@ enum MiddlemanRows {
       scene.site.lead(to: attacker.port)
       // The app does not know of it yet.
       try await scene.app.mustGet(scene.site.url(), "read")
-      try await scene.app.client.refresh()
+      try await scene.stage.hour(scene.app)
       return try AttackOutcome(
         "a stolen key that is still listed, and denied since the last refresh",
         try await scene.attack(by: attacker, at: attacker.port, .inHandshake("denied-key")))
@@ -99,7 +99,7 @@ enum MiddlemanRows {
       try stage.registry.publish {
         $0.denied = [try SPKIPin(certificateDER: stolen.certificate.der)]
       }
-      try await app.client.refresh()
+      try await stage.hour(app)
       let exhibit = try await AttackTrial(
         site.url(), attacker: attacker, control: stage.control, pinned: app.dialers,
         .inHandshake("denied-key"))
@@ -113,7 +113,7 @@ enum MiddlemanRows {
       let (site, stage, app) = (scene.site, scene.stage, scene.app)
       let resumed = try await resumptions(scene)
       try stage.registry.publish { try $0.list(site.host, stage.issue(site.host)) }
-      try await app.client.refresh()
+      try await stage.hour(app)
       let before = site.server.counts.handshakesResumed
       let exhibits = try await scene.attack(
         by: site.server, at: site.server.port, .inHandshake("leaf-pin"))

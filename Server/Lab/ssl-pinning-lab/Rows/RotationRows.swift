@@ -28,13 +28,13 @@ enum RotationRows {
       try stage.registry.publish { try $0.list(site.host, old, new) }
       // One app refreshes in time. The other meets the new key first and then refreshes.
       let late = try await stage.start { $0.storage = .none }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       await log.get(try site.url(), app.dialers + late.dialers, expecting: site.body)
       try site.rotate(to: new)
       log.changed()
       await log.get(try site.url(), app.dialers + late.dialers, expecting: site.body)
       try stage.registry.publish { try $0.list(site.host, new) }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       await log.get(try site.url(), app.dialers + late.dialers, expecting: site.body)
       return ChangeOutcome("published, switched, old key withdrawn", log)
     },
@@ -68,7 +68,7 @@ enum RotationRows {
         try $0.list(site.host, old, new)
         try $0.demand(site.host, stage.authority, other)
       }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       try site.rotate(to: new)
       log.changed()
@@ -77,7 +77,7 @@ enum RotationRows {
         try $0.list(site.host, new)
         try $0.demand(site.host, other)
       }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       return ChangeOutcome("another root and another key, leaf and CA both demanded", log)
     },
@@ -91,14 +91,14 @@ enum RotationRows {
         name: "Other intermediate",
         validity: Environment.validity(stage.timeline.world, from: -1, to: 1825))
       try stage.registry.publish { try $0.demand(site.host, stage.authority, other) }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       try site.rotate(
         to: stage.issue(site.host, key: site.server.identity.key, by: other, from: -1))
       log.changed()
       await log.get(try site.url(), app.dialers, expecting: site.body)
       try stage.registry.publish { try $0.demand(site.host, other) }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       await log.get(try site.url(), app.dialers, expecting: site.body)
       return ChangeOutcome("same key, below another intermediate whose pin is demanded", log)
     },
@@ -137,7 +137,7 @@ enum RotationRows {
       try stage.registry.publish {
         try $0.list(site.host, site.server.identity, second.server.identity)
       }
-      try await app.client.refresh()
+      try await stage.hour(log, app, at: site)
       log.changed()
       for _ in 0..<5 {
         site.lead(to: second.server.port)
@@ -155,13 +155,13 @@ enum RotationRows {
       await log.get(try site.url(), app.dialers, expecting: site.body)
       for (old, new) in [(a, b), (b, a), (a, b)] {
         try stage.registry.publish { try $0.list(site.host, old, new) }
-        try await app.client.refresh()
+        try await stage.hour(log, app, at: site)
         await log.get(try site.url(), app.dialers, expecting: site.body)
         try site.rotate(to: new)
         log.changed()
         await log.get(try site.url(), app.dialers, expecting: site.body)
         try stage.registry.publish { try $0.list(site.host, new) }
-        try await app.client.refresh()
+        try await stage.hour(log, app, at: site)
         await log.get(try site.url(), app.dialers, expecting: site.body)
       }
       return ChangeOutcome("A to B, back to A, and to B again, each withdrawn in between", log)
@@ -175,7 +175,7 @@ enum RotationRows {
       let app = try await stage.start()
       for site in sites { await log.get(try site.url(), app.dialers, expecting: site.body) }
       try stage.registry.publish { try $0.list(pattern, old, new) }
-      try await app.client.refresh()
+      try await stage.hour(app)
       try sites.first?.rotate(to: new)
       log.changed()
       for site in sites { await log.get(try site.url(), app.dialers, expecting: site.body) }
@@ -203,13 +203,13 @@ enum RotationRows {
       defer { isOver.withLock { $0 = true } }
       try await flow(server)
       try stage.registry.publish { try $0.list(Environment.host, old, new) }
-      try await app.client.refresh()
+      try await stage.hour(app)
       try await flow(server)
       try server.replaceIdentity(new)
       log.changed()
       try await flow(server)
       try stage.registry.publish { try $0.list(Environment.host, new) }
-      try await app.client.refresh()
+      try await stage.hour(app)
       try await flow(server)
     }
     let (requests, connections) = (server.requests.count, server.counts.connections)

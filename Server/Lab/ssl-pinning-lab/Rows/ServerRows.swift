@@ -167,6 +167,7 @@ enum ShippedRows {
         }
         if waiting.isEmpty { break }
         try await time.advance(milliseconds: 1000, service)
+        log.nextSecond()
       }
       log.healed(after: Double(time.seconds), bound: Double(bound))
       for app in apps { await log.get(url, app.dialers, expecting: body) }

@@ -51,15 +51,21 @@ final class ChangeLog: Sendable {
   ///
   /// - Parameters:
   ///   - bound: the most seconds that it may take.
+  ///   - clock: the row's time, in seconds.
   ///   - pause: waits between two attempts.
   func healing(
     _ url: URL, _ dialers: [Dialer], expecting body: String, within bound: Double,
+    clock: @Sendable () -> Double = { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 },
     pause: @Sendable () async throws -> Void
   ) async throws {
-    let start = ContinuousClock.now
-    func elapsed() -> Double { (ContinuousClock.now - start) / .seconds(1) }
+    let start = clock()
+    func elapsed() -> Double { clock() - start }
+    let first = state.withLock { $0.second }
     for dialer in dialers {
-      while elapsed() <= bound, await !attempt(url, dialer, expecting: body) { try await pause() }
+      while elapsed() <= bound, await !attempt(url, dialer, expecting: body) {
+        try await pause()
+        state.withLock { $0.second = first + Int(elapsed()) }
+      }
     }
     healed(after: elapsed(), bound: bound)
     await get(url, dialers, expecting: body)

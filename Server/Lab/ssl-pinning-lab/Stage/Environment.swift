@@ -98,6 +98,22 @@ final class Environment: Sendable {
       try await SslPinningClient(
         config: config, accepting: document.map { Data($0) }, clocks: timeline.clocks()))
   }
+
+  /// Lets an hour pass, at whose end the app refreshes: that often it does so by itself.
+  func hour(_ app: App) async throws(SslPinningError) {
+    timeline.pass(seconds: Timeline.hour)
+    try await app.client.refresh()
+  }
+
+  /// The same, while the app sends requests every minute.
+  func hour(_ log: ChangeLog, _ app: App, at site: Site) async throws {
+    for _ in 0..<60 {
+      await log.get(try site.url(), app.dialers, expecting: site.body)
+      timeline.pass(seconds: Timeline.hour / 60)
+      log.nextSecond()
+    }
+    try await app.client.refresh()
+  }
 }
 
 #if canImport(FoundationNetworking)

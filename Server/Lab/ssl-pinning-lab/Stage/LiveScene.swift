@@ -81,6 +81,20 @@ struct LiveScene: Sendable {
     }
   }
 
+  /// Lets an hour pass, in which these apps send requests every minute, and at whose end each refreshes: that often it does so
+  /// by itself.
+  ///
+  /// - Parameter log: `nil`: nobody sends anything.
+  func hour(_ log: ChangeLog? = nil, _ apps: [App]? = nil) async throws {
+    let apps = apps ?? [app]
+    if let log {
+      try await dial(log, apps, seconds: Timeline.hour, step: 60)
+    } else {
+      try await registry.pass(seconds: Timeline.hour, step: 60)
+    }
+    for app in apps { try await app.client.refresh() }
+  }
+
   /// Has the app send a request in each of so many seconds, each of which may be refused.
   ///
   /// - Returns: whether one was served.

@@ -39,7 +39,7 @@ struct Scenario: Sendable {
       try $0.list(site.host, new)
       if denying { $0.denied = [try old.pin] }
     }
-    try await app.client.refresh()
+    try await stage.hour(app)
     try site.rotate(to: new)
     try await app.mustBeServed(by: site)
   }

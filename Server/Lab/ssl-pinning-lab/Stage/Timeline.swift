@@ -31,7 +31,9 @@ final class Timeline: Sendable {
   var device: Int64 { state.withLock { $0.world + $0.error } }
 
   /// Lets days pass.
-  func pass(days: Int64) { state.withLock { $0.world += days * Self.day } }
+  func pass(days: Int64) { pass(seconds: days * Self.day) }
+
+  func pass(seconds: Int64) { state.withLock { $0.world += seconds } }
 
   /// Sets the device's clock wrong by so many seconds.
   func setDeviceWrong(by seconds: Int64) { state.withLock { $0.error = seconds } }
