@@ -6,12 +6,20 @@ import SslPinningPlatform
 import TLSTools
 import Testing
 
+/// Not in a header that Swift sees: only C of the same module prepares contexts with it.
+@_silgen_name("pp_judged_prepare")
+private func prepareJudged(
+  _ context: OpaquePointer, _ store: OpaquePointer,
+  _ verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32,
+  _ argument: UnsafeMutableRawPointer?
+) -> UInt32
+
 /// Before 7.87 libcurl lets OpenSSL write to sockets by itself; what happens then is shown on OpenSSL
 /// alone, because a newer libcurl writes for it. Each in a process of its own: a signal ends it.
 @Suite("A peer that leaves a handshake")
 struct QuietTLSTests {
   /// Begins a handshake with a peer that has left; what OpenSSL returned.
-  private static func dial(isQuiet: Bool) -> Int32? {
+  private static func dial(_ prepare: (OpaquePointer) -> Bool = { _ in true }) -> Int32? {
     signal(SIGPIPE, SIG_DFL)
     var signals = sigset_t()
     sigemptyset(&signals)
@@ -19,7 +27,7 @@ struct QuietTLSTests {
     pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     guard let context = SSL_CTX_new(TLS_client_method()) else { return nil }
     defer { SSL_CTX_free(context) }
-    if isQuiet, !QuietTLS.prepare(context) { return nil }
+    guard prepare(context) else { return nil }
     var pair: [Int32] = [0, 0]
     guard let ssl = SSL_new(context) else { return nil }
     defer { SSL_free(ssl) }
@@ -32,13 +40,27 @@ struct QuietTLSTests {
 
   @Test("ends the process where OpenSSL writes as it likes")
   func control() async {
-    await #expect(processExitsWith: .signal(SIGPIPE)) { _ = Self.dial(isQuiet: false) }
+    await #expect(processExitsWith: .signal(SIGPIPE)) { _ = Self.dial() }
   }
 
   @Test("is a failed handshake where it was told to be quiet")
   func quiet() async {
     await #expect(processExitsWith: .exitCode(7)) {
-      exit(Self.dial(isQuiet: true) == -1 ? 7 : 8)
+      exit(Self.dial(QuietTLS.prepare) == -1 ? 7 : 8)
+    }
+  }
+
+  @Test(
+    "is a failed handshake in a context whose peers are judged: that of sessions and of requests without one"
+  )
+  func judged() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      let answer = Self.dial { context in
+        guard let store = X509_STORE_new() else { return false }
+        defer { X509_STORE_free(store) }
+        return prepareJudged(context, store, { _, _ in 1 }, nil) == 0
+      }
+      exit(answer == -1 ? 7 : 8)
     }
   }
 

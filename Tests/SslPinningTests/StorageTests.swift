@@ -26,14 +26,14 @@ struct StorageTests {
 
   /// A client's keeper, whose registry answers at once and is asked again only by hand.
   private func keeper(
-    storage: RegistryStorage, asked: @escaping @Sendable () -> Void = {},
+    storage: RegistryStorage, version: Int64 = 1, asked: @escaping @Sendable () -> Void = {},
     store: (RegistryTrust) -> StateStore?
   ) async throws -> RegistryUpdater {
     let key = try TestRegistry.key.get()
     let clocks = Clocks(
       wall: Clocks.system.wall, steady: { 1000 },
       sleep: { _ in try await Clocks.systemSleep(86_400) })
-    let bytes = try Self.document(version: 1, at: clocks.wall(), key: key)
+    let bytes = try Self.document(version: version, at: clocks.wall(), key: key)
     let trust = try RegistryTrust(
       registry: Self.name, signingKey: VerificationKey(key.publicKeyPEM))
     let config = SslPinningConfig(
@@ -119,19 +119,38 @@ struct StorageTests {
     await #expect(processExitsWith: .success) {
       let directory = try TemporaryDirectory()
       let suite = StorageTests()
+      let place = directory.path()
+      func keeper(version: Int64) async throws -> RegistryUpdater {
+        try await suite.keeper(storage: .directory(directory.url), version: version) {
+          StateStore(directory: place, identity: "test", trust: $0)
+        }
+      }
+      func stored() throws -> [UInt8]? {
+        try StateStore(
+          directory: place, identity: "test",
+          trust: RegistryTrust(
+            registry: StorageTests.name,
+            signingKey: VerificationKey(TestRegistry.key.get().publicKeyPEM))
+        ).read()
+      }
+      _ = try await keeper(version: 1)
+      let before = try stored()
       // No file may have a byte: what a full disk looks like to a process.
       signal(SIGXFSZ, SIG_IGN)
       var usual = rlimit()
       getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &usual)
       var none = rlimit(rlim_cur: 0, rlim_max: usual.rlim_max)
       setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &none)
-      let keeper = try await suite.keeper(storage: .directory(directory.url)) {
-        StateStore(directory: directory.path(), identity: "test", trust: $0)
+      let full = try await keeper(version: 2)
+      _ = await full.refresh(bypassingCaches: false)
+      guard case .failing = full.status.storage, before != nil, try stored() == before else {
+        throw WentBack()
       }
-      guard case .failing = keeper.status.storage else { throw WentBack() }
       setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &usual)
-      _ = await keeper.refresh(bypassingCaches: false)
-      guard keeper.status.storage == .kept else { throw WentBack() }
+      _ = await full.refresh(bypassingCaches: false)
+      guard full.status.storage == .kept, try stored() != before else { throw WentBack() }
+      full.events.send(.storedRegistryRefused(reason: "the end"))
+      guard await suite.reasons(full).count == 1 else { throw WentBack() }
     }
   }
 

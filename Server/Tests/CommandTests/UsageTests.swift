@@ -41,6 +41,7 @@ struct UsageTests {
       (["pin"], "missing FILE|HOST[:PORT]"),
       (["get", "--registry", "r", "--key", "k"], "missing URL"),
       (["get", "https://x/", "--key", "k"], "missing --registry URL|FILE"),
+      (["get", "https://x/"], "--key or --root-key goes with it"),
       (["config"], "config of what; hint: config check"),
       (["config", "chekc"], "did you mean config check?"),
       (["config", "check", "--tls-dir", "x"], "unknown flag --tls-dir"),

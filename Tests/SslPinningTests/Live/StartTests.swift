@@ -82,6 +82,7 @@ struct StartTests {
     let later = try await client(registry)
     #expect(later.registryStatus.origin == .cache)
     #expect(later.registryStatus.isStale)
+    #expect("\(later.registryStatus)".contains(" (stale), expires "))
     let told = await events(later, count: 2)
     guard case .registryInForce = told[0], case .refreshFailed(_, consecutive: 1) = told[1] else {
       Issue.record("\(told)")
