@@ -214,6 +214,20 @@ public struct KeyRole: Sendable {
     return valid
   }
 
+  /// Whether a signature is one of the role's, or may be to a client that knows its key's algorithm.
+  func keeps(_ signature: DocumentSignature, over message: [UInt8]) -> Bool {
+    guard let bytes = signature.signature,
+      let key = (keys + (also?.keys ?? [])).first(where: {
+        $0.id.base64.utf8.elementsEqual(signature.keyID.utf8)
+      })
+    else { return false }
+    guard let verifier = key.verifier else { return bytes.count <= Self.longestUnknown }
+    return verifier.isValid(signature: bytes, over: message)
+  }
+
+  /// The most bytes of a signature that this client cannot check: more than the longest of FIPS 205, 49 856.
+  private static let longestUnknown = 65_536
+
   /// Whether both require the same keys and threshold; `also` may differ, since one may be newer.
   func demandsTheSame(as other: KeyRole) -> Bool {
     threshold == other.threshold && Set(keys.map(\.id)) == Set(other.keys.map(\.id))

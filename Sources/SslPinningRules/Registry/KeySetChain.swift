@@ -8,6 +8,8 @@ import CanonicalJSON
 ///   at the first set that has exactly the shipped root and is signed by it and by its own. (The same key ids
 ///   could occur there with algorithms that verify nothing.) Nothing before that set is believed.
 /// - A believed set is never replaced by another of its number, nor are the signatures that made it believed.
+/// - Of an entry only that is kept for good which root keys signed, and their signatures: whoever hands out a document
+///   can put anything beside them, and a state that cannot be read again would make the next start a first start.
 /// - A fault ends the walk; the sets before it are believed. So withdrawn keys stay withdrawn, whatever
 ///   follows.
 struct KeySetChain: Sendable {
@@ -15,7 +17,7 @@ struct KeySetChain: Sendable {
   private var sets: [KeySet] = []
   /// The newest set; its keys count.
   private(set) var newest: KeySet
-  /// The list that led to ``newest``, as received, so that the walk can be repeated.
+  /// What of the list led to ``newest``, so that the walk can be repeated. Entries before the walk's beginning are empty.
   private(set) var entries: [JSONValue] = []
 
   /// Only what the app ships.
@@ -52,21 +54,26 @@ struct KeySetChain: Sendable {
         (newest, sets) = (start, [start])
       }
       // Only take new entries. For a believed set, this list may have unchecked signatures: stored, they
-      // would invalidate the whole state at the next start. So would unsigned members, which could make
-      // the state too large to be read again.
-      if newest.epoch > entries.count {
-        entries += list[entries.count..<Int(newest.epoch)].map(Self.stored)
+      // would invalidate the whole state at the next start.
+      while newest.epoch > entries.count {
+        entries.append(proof(in: list[entries.count], Int64(entries.count) + 1, under: trust))
       }
     }
     return nil
   }
 
-  /// The members of an entry that are kept.
-  private static func stored(_ entry: JSONValue) -> JSONValue {
-    guard let members = entry.objectValue else { return .null }
-    var kept = JSONObject()
-    for name in ["keySet", "signatures"] { kept[name] = members[name] }
-    return .object(kept)
+  /// What of an entry proves its set: the set, and the signatures that its own root keys made, or those before it.
+  private func proof(in entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust) -> JSONValue {
+    guard let set = set(epoch),
+      let signatures = try? DocumentSignature.list(
+        entry.objectValue?["signatures"], "signatures")
+    else { return .object([:]) }
+    let roots = [self.set(epoch - 1)?.root ?? trust.shipped.root, set.root]
+    let message = set.signedBytes
+    return set.entry(
+      signedBy: signatures.filter { signature in
+        roots.contains { $0.keeps(signature, over: message) }
+      })
   }
 
   /// Refuses an entry that contradicts a believed set; sets before the beginning of the walk may be anything.

@@ -68,7 +68,7 @@ struct KeySetRuleTests {
     #expect(try restored(merged).stamp.version == .init(epoch: 1, version: 7))
   }
 
-  @Test("of a key set only what is signed is kept, and its signatures")
+  @Test("of a key set only what is signed is kept, and the signatures that are")
   func nothingBeside() throws {
     var registry = RegistrySimulator()
     try registry.beginEpoch(online: 1)
@@ -76,11 +76,79 @@ struct KeySetRuleTests {
       Issue.record("no key set")
       return
     }
+    let genuine = entry
     entry["x"] = .string("nobody signed this")
+    guard case .array(let signatures)? = entry["signatures"] else {
+      Issue.record("no signatures")
+      return
+    }
+    let padding = JSONValue.string(String(repeating: "A", count: 100_000))
+    let padded = signatures.map { signature -> JSONValue in
+      guard case .object(var members) = signature else { return signature }
+      members["x"] = padding
+      return .object(members)
+    }
+    // By a key that is none of the set's, and by one of them that did not sign.
+    let others = try [5, 1].map { key throws -> JSONValue in
+      .object([
+        "keyId": .string(try SimulatedKeys.roleKey(key).id.base64), "signature": padding,
+        "x": padding,
+      ])
+    }
+    entry["signatures"] = .array(padded + others)
     registry.keySets[0] = .object(entry)
     let state = try JSONValue(parsing: registry.client().state.encoded)
-    let keySets = state.objectValue?["keySets"]?.arrayValue
-    #expect(keySets?.first?.objectValue?.keys == ["keySet", "signatures"])
+    #expect(state.objectValue?["keySets"] == .array([.object(genuine)]))
+  }
+
+  @Test("of a signature by an algorithm that only newer clients know, as much is kept as one has")
+  func laterAlgorithm() throws {
+    let unknown = JSONValue.object(["alg": .string("SLH-DSA-256f"), "spki": .string("MAA=")])
+    let id = StrictBase64.encode(Digest.sha256([0x30, 0]))
+    for (count, isKept) in [(49_856, true), (65_536, true), (65_537, false)] {
+      var registry = RegistrySimulator()
+      let root = JSONValue.object([
+        "keys": .array([try AttackScenarioTests.keyJSON(0), unknown]), "threshold": .number(1),
+      ])
+      try registry.add(
+        root: SimulatedKeys.role([0]), online: SimulatedKeys.role([1]), signedBy: [0],
+        extra: [("root", root)])
+      (registry.epoch, registry.online) = (1, [1])
+      guard case .object(var entry)? = registry.keySets.first,
+        case .array(let signatures)? = entry["signatures"]
+      else {
+        Issue.record("no signatures")
+        return
+      }
+      let signature = StrictBase64.encode([UInt8](repeating: 0, count: count))
+      let more = JSONValue.object(["keyId": .string(id), "signature": .string(signature)])
+      entry["signatures"] = .array(signatures + [more])
+      registry.keySets[0] = .object(entry)
+      let state = try JSONValue(parsing: registry.client().state.encoded)
+      let kept = state.objectValue?["keySets"]?.arrayValue?.first?.objectValue?["signatures"]
+      #expect(kept == .array(signatures + (isKept ? [more] : [])), "\(count)")
+    }
+  }
+
+  @Test("sets before an app's own root are kept as nothing, whatever stands there")
+  func beforeTheRoot() throws {
+    var registry = RegistrySimulator()
+    try registry.add(
+      root: SimulatedKeys.role([4]), online: SimulatedKeys.role([1]), signedBy: [0, 4])
+    try registry.add(
+      root: SimulatedKeys.role([4]), online: SimulatedKeys.role([2]), signedBy: [4])
+    (registry.epoch, registry.online) = (2, [2])
+    registry.keySets[0] = .object([
+      "keySet": .object(["x": .string(String(repeating: "A", count: 100_000))]),
+      "signatures": .array([]),
+    ])
+    let trust = try RegistrySimulator.trust(root: SimulatedKeys.role([4]))
+    let client = try registry.client(under: trust)
+    let state = try JSONValue(parsing: client.state.encoded)
+    #expect(state.objectValue?["keySets"] == .array([.object([:]), registry.keySets[1]]))
+    let restored = try TrustedRegistry(
+      restoring: client.state, under: trust, at: RegistrySimulator.start)
+    #expect(restored.stamp.version == .init(epoch: 2, version: 1))
   }
 
   @Test("keys rotated three times while a client was away are walked in one go")
