@@ -253,6 +253,12 @@ static void HOOKED(curl_easy_cleanup)(CURL *easy) {
   REAL(curl_easy_cleanup)(easy);
 }
 
+// Foundation reads a file beside its upload, which may be over when it goes on: the error would end the process.
+static CURLcode HOOKED(curl_easy_pause)(CURL *easy, int mask) {
+  CURLcode code = REAL(curl_easy_pause)(easy, mask);
+  return code == CURLE_BAD_FUNCTION_ARGUMENT && pp_handle_is_pinned(easy) ? CURLE_OK : code;
+}
+
 // --- Refusals, parking and replay ---------------------------------------------------------------
 
 // The text of the refusal that curl_multi_info_read has just handed out on this thread, and whose.

@@ -14,7 +14,7 @@
   X(curl_multi_remove_handle) X(curl_multi_info_read)                          \
   X(curl_multi_socket_action) X(curl_multi_assign) X(curl_multi_cleanup)       \
   X(curl_easy_getinfo) X(curl_easy_setopt) X(curl_easy_strerror)                \
-  X(curl_easy_cleanup)
+  X(curl_easy_cleanup) X(curl_easy_pause)
 
 #define PP_NUMBER(name) PP_##name,
 enum pp_function { PP_FUNCTIONS(PP_NUMBER) PP_FUNCTION_COUNT };

@@ -133,6 +133,31 @@ struct EndedConnectionTests {
   }
 }
 
+extension EndedConnectionTests {
+  /// Foundation reads the file on a queue of its own, and does not look whether the transfer still is.
+  @Test("end no process that uploads a file over them")
+  func resetUpload() async {
+    await #expect(processExitsWith: .success) {
+      let site = try PinnedSite()
+      let server = try await PythonServer(site.identity)
+      let session = site.session()
+      let directory = try TemporaryDirectory()
+      try Data(count: 2_000_000).write(to: directory.file("upload"))
+      for _ in 0..<8 {
+        var request = URLRequest(
+          url: try site.url("/reset", port: server.port), timeoutInterval: 20)
+        request.httpMethod = "POST"
+        do {
+          _ = try await session.upload(for: request, fromFile: directory.file("upload"))
+          exit(3)
+        } catch is URLError {}
+      }
+      guard server.log.count(where: { $0 == "/reset" }) >= 8 else { exit(4) }
+      await server.stop()
+    }
+  }
+}
+
 /// A server whose connections end by a close_notify while TCP stays open.
 private final class PythonServer: Sendable {
   private let process: ChildProcess
@@ -154,9 +179,12 @@ private final class PythonServer: Sendable {
             except Exception: return writer.close()
             fields = [line.split(b':', 1) for line in head.split(b'\\r\\n')[1:] if b':' in line]
             length = [int(value) for name, value in fields if name.lower() == b'content-length']
-            await reader.readexactly(length[0] if length else 0)
             path = head.split()[1].decode()
             log.write(path + '\\n')
+            if path == '/reset':
+                await reader.readexactly(1000)
+                return writer.transport.abort()
+            await reader.readexactly(length[0] if length else 0)
             if path == '/both':
                 both.append(path)
                 while len(both) < 2: await asyncio.sleep(0.005)
