@@ -1,4 +1,5 @@
 import CanonicalJSON
+import SslPinningRules
 import TestSupport
 import Testing
 
@@ -103,6 +104,69 @@ extension ConsoleTests {
       try await page.wait(for: "Alarm", in: "tbody")
       try await page.wait(untilGone: "has not answered", in: "#trouble")
       try await page.wait(untilNone: "main.stale")
+      #expect(try await page.troubles() == [])
+      try await browser.runNoMore(script)
+      await server.stop()
+    }
+
+    /// Has the browser say after a fifth of a second what it says after three.
+    private static let impatience = Self.hurry.replacing("10000", with: "3000")
+
+    @Test("a server that hangs is told at sign-in, on the first page and when somebody comes back")
+    func hangingFirst() async throws {
+      let server = try CannedServer()
+      server.answer("documents/a.json", Self.document(health: "ok"))
+      let browser = try await Browser.shared()
+      let script = try await browser.runOnNewPages(Self.impatience)
+      let page = try await ConsolePage.open(server.origin)
+      try await browser.run("location.hash = '#/document/a.json'")
+      let session = #"{"name":"alice","issued":0,"expires":9999999999}"#
+      let signIn = Gate()
+      server.answer("session", session, behind: signIn)
+      try await page.signIn("any")
+      try await page.wait(for: "The server has not answered for 3 s.", in: "#sign-in-fault")
+      let first = Gate()
+      server.answer("documents/a.json", Self.document(health: "alarm"), behind: first)
+      signIn.open()
+      try await page.waitForHeading("a.json")
+      try await page.wait(for: "The server has not answered for 3 s.", in: "#trouble")
+      #expect(try await page.count("main.stale") == 0)
+      first.open()
+      try await page.wait(for: "Alarm", in: "tbody")
+      try await page.wait(untilGone: "has not answered", in: "#trouble")
+      let reload = Gate()
+      server.answer("session", session, behind: reload)
+      server.answer("documents/a.json", Self.document(health: "failing"))
+      try await browser.reload()
+      try await page.wait(for: "The server has not answered for 3 s.", in: "#trouble")
+      reload.open()
+      try await page.wait(for: "Failing", in: "tbody")
+      try await page.wait(untilGone: "has not answered", in: "#trouble")
+      #expect(try await page.troubles() == [])
+      try await browser.runNoMore(script)
+      await server.stop()
+    }
+
+    @Test("a server that hangs is told in a dialog, which ends once it has answered")
+    func hangingDialog() async throws {
+      let server = try CannedServer()
+      let denial = """
+        {"pin":"\(pin(1).base64)","at":1,"by":"alice","why":"it leaked","files":["a.json"]}
+        """
+      server.answer("denials", "{\"denials\":[\(denial)]}")
+      let browser = try await Browser.shared()
+      let script = try await browser.runOnNewPages(Self.impatience)
+      let page = try await ConsolePage.open(
+        server.origin, token: "any", at: "#/denied", heading: "Denied keys")
+      let gate = Gate()
+      let path = pin(1).base64.replacing("+", with: "-").replacing("/", with: "_")
+        .replacing("=", with: "")
+      server.answer("denials/\(path)", #"{"changes":[]}"#, behind: gate)
+      try await page.press("Allow \(pin(1).base64)")
+      try await page.press("Allow again", in: "dialog")
+      try await page.wait(for: "The server has not answered for 3 s.", in: "dialog .fault")
+      gate.open()
+      try await page.wait(untilNone: "dialog")
       #expect(try await page.troubles() == [])
       try await browser.runNoMore(script)
       await server.stop()

@@ -2,7 +2,7 @@ import { api } from "./console/api.js";
 import { Shell } from "./console/shell.js";
 import { showSignIn } from "./console/sign-in.js";
 import { forgetToken, token } from "./console/session.js";
-import { sentence } from "./console/notices.js";
+import { reportTrouble, sentence, watchSilence } from "./console/notices.js";
 import { startThemeSwitch } from "./console/theme-switch.js";
 import { exact, now } from "./console/times.js";
 import { pages } from "./console/pages.js";
@@ -50,7 +50,9 @@ async function start() {
     document.querySelector("main h1")?.focus();
   };
   if (token() === null) return showSignIn(null, enter);
-  try { enter(await api.session()); } catch (error) {
+  const answered = watchSilence(reportTrouble);
+  const session = api.session().finally(() => { answered(); reportTrouble(null); });
+  try { enter(await session); } catch (error) {
     if (error.isSilence) showSignIn(sentence(error), enter);
     else endSession(sentence(error));
   }

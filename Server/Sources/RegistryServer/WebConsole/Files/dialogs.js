@@ -1,5 +1,5 @@
 import { button, element } from "./elements.js";
-import { notify, sentence } from "./notices.js";
+import { notify, sentence, watchSilence } from "./notices.js";
 
 /// Asks in a dialog and does what was asked for. It closes when that worked; until then it says what is
 /// wrong and keeps what was typed. Escape closes it, and the focus goes back to where it was.
@@ -38,8 +38,10 @@ export function ask({ title, text, fields = [], verb, tone = "primary", act, don
     const values = Object.fromEntries(controls.map((control) => [control.name, control.value.trim()]));
     isBusy = true;
     form.setAttribute("aria-busy", "true");
+    const answered = watchSilence((words) => refuse(`${words} It may still do this, even if you cancel.`));
     try {
       const answer = await act(values);
+      fault.replaceChildren();
       if (answer?.ask) {
         extra.replaceChildren(...answer.ask);
         if (answer.verb) submit.textContent = answer.verb;
@@ -54,6 +56,7 @@ export function ask({ title, text, fields = [], verb, tone = "primary", act, don
     } catch (error) {
       refuse(sentence(error), controls.find((control) => control.name === error.field));
     } finally {
+      answered();
       isBusy = false;
       form.removeAttribute("aria-busy");
     }

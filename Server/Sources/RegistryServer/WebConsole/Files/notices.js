@@ -19,6 +19,15 @@ export function reportTrouble(text) {
   else if (place.textContent !== text) place.replaceChildren(element("p", null, text));
 }
 
+/// From when on a server that does not answer is told, in milliseconds.
+const patience = 3000;
+
+/// Tells that the server does not answer, unless what is returned is called in time.
+export function watchSilence(tell) {
+  const timer = setTimeout(() => tell("The server has not answered for 3 s."), patience);
+  return () => clearTimeout(timer);
+}
+
 /// An error in one sentence, with what to do about it.
 export function sentence(error) {
   const words = error.message.charAt(0).toUpperCase() + error.message.slice(1);

@@ -1,6 +1,6 @@
 import { api } from "./api.js";
 import { breakable, button, element } from "./elements.js";
-import { reportTrouble, sentence } from "./notices.js";
+import { reportTrouble, sentence, watchSilence } from "./notices.js";
 import { patchChildren } from "./patching.js";
 import { readRoute } from "./routes.js";
 import { token } from "./session.js";
@@ -12,8 +12,6 @@ import { now } from "./times.js";
 // elements below the heading.
 
 const interval = 15_000;
-/// From when on a server that does not answer is told, in milliseconds.
-const patience = 3000;
 const main = () => document.getElementById("content");
 
 export class Shell {
@@ -73,7 +71,7 @@ export class Shell {
     const { page } = this;
     const loading = this.loading = new AbortController();
     if (page === null) return;
-    const slow = setTimeout(() => this.doubt("The server has not answered for 3 s."), patience);
+    const answered = watchSilence((words) => this.doubt(words));
     try {
       const [data] = await Promise.all([page.load(page.settings, loading.signal), this.countPending(loading.signal)]);
       if (loading.signal.aborted) return;
@@ -86,7 +84,7 @@ export class Shell {
       if (error.name === "AbortError" || loading.signal.aborted) return;
       this.fail(page, error);
     } finally {
-      clearTimeout(slow);
+      answered();
     }
     this.timer = setTimeout(() => this.tick(), interval);
   }

@@ -1,6 +1,6 @@
 import { api } from "./api.js";
 import { element } from "./elements.js";
-import { sentence } from "./notices.js";
+import { sentence, watchSilence } from "./notices.js";
 import { keepToken } from "./session.js";
 
 /// Shows the page that asks for a token.
@@ -40,6 +40,7 @@ export function showSignIn(why, enter) {
     if (!/^[\x21-\x7e]+$/.test(secret)) return refuse("This is no token.");
     isBusy = true;
     form.setAttribute("aria-busy", "true");
+    const answered = watchSilence((words) => fault.replaceChildren(element("p", null, words)));
     try {
       const session = await api.session(secret);
       keepToken(secret);
@@ -47,6 +48,7 @@ export function showSignIn(why, enter) {
     } catch (error) {
       refuse(sentence(error));
     } finally {
+      answered();
       isBusy = false;
       form.removeAttribute("aria-busy");
     }
