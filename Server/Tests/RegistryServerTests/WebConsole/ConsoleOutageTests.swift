@@ -160,6 +160,55 @@ extension ConsoleTests {
       await stage.stop()
     }
 
+    @Test(
+      "is over for one held key once its new CA was read beside the old one and its name was typed",
+      arguments: [
+        ("#/pending", "Pending approvals"),
+        ("#/endpoint/all.json/a.example.com%3A443", "a.example.com:443"),
+      ])
+    func single(address: String, heading: String) async throws {
+      let stage = try await Self.stage(held: 1)
+      let page = try await ConsolePage.open(
+        try stage.origin, token: try stage.token(), at: address, heading: heading)
+      try await page.press("Approve \(pin(101).base64)")
+      try await page.wait(for: "CN=Authority 202", in: "dialog .side:first-child")
+      try await page.wait(for: "CN=Authority 203", in: "dialog .side:last-child")
+      try await page.press("Approve", in: "dialog")
+      try await page.wait(for: "Why is missing.", in: "dialog .fault")
+      try await page.fill("Why", with: "our new CA")
+      try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 202")
+      try await page.press("Approve", in: "dialog")
+      try await page.wait(for: "Type CN=Authority 203 to confirm.", in: "dialog .fault")
+      #expect(try await stage.get("pending").contains("\"total\":1"))
+      #expect(try await page.axeViolationsAtBothWidths() == [])
+      try await page.photograph("approve-new-ca")
+      try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 203")
+      try await page.press("Approve", in: "dialog")
+      try await page.wait(for: "The key is approved and published.", in: "#notice")
+      #expect(try await stage.get("pending").contains("\"total\":0"))
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
+    @Test("all keys of a CA are denied by one call, once its name was typed")
+    func denied() async throws {
+      let stage = try await Self.stage(held: 3)
+      let page = try await ConsolePage.open(
+        try stage.origin, token: try stage.token(), at: "#/pending", heading: "Pending approvals")
+      try await page.press("Deny all of CN=Authority 203")
+      try await page.fill("Why", with: "not ours")
+      try await page.press("Deny all", in: "dialog")
+      try await page.wait(for: "is missing", in: "dialog .fault")
+      try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 203")
+      try await page.press("Deny all", in: "dialog")
+      try await page.wait(for: "3 keys are denied.", in: "#notice")
+      try await page.wait(for: "No key waits for a decision.")
+      let denials = try await stage.get("denials")
+      #expect((101...103).allSatisfy { denials.contains(pin($0).base64) })
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
     /// What the open dialog gives as the reason.
     private static let why = "return document.querySelector('dialog [name=why]').value"
 

@@ -1,13 +1,19 @@
 import { api } from "./api.js";
+import { isGrave } from "./bulk-dialogs.js";
+import { comparison } from "./comparison.js";
 import { ask, reason } from "./dialogs.js";
 import { element, pinText } from "./elements.js";
-import { guarded } from "./forced.js";
+import { confirmation, confirmed, guarded } from "./forced.js";
 import { moment } from "./moments.js";
-import { notify } from "./notices.js";
+import { notify, sentence, watchSilence } from "./notices.js";
 
-/// Asks before a held key is published.
+/// Asks before a held key is published. Where its CA is new, or others are shown other keys, both chains are shown and the
+/// CA's name is typed, as for all keys of a CA.
 export function approveKey(file, id, candidate, refresh) {
   const [leaf] = candidate.chain;
+  const mustBeRead = isGrave({ causes: candidate.reasons });
+  const name = leaf?.issuer || id;
+  const act = ({ why }) => api.approve(file, id, { pin: candidate.pin, why });
   ask({
     title: "Approve the key",
     text: [
@@ -16,14 +22,29 @@ export function approveKey(file, id, candidate, refresh) {
       leaf ? element("p", null, `Shown as ${leaf.subject}, issued by ${leaf.issuer}.`) : null,
       candidate.reasons.length === 0 ? null : element("p", null,
         `It waits because ${candidate.reasons.map(({ explanation }) => explanation).join("; and because ")}.`),
+      mustBeRead ? bothChains(file, id, candidate) : null,
       element("p", null, "Last seen ", moment(candidate.lastSeen), ` from ${candidate.vantages.join(", ") || "nowhere"}.`),
       element("p", null, "Approve it only if whoever runs the server confirms it, by another way than the server itself."),
     ],
-    fields: [reason(false)],
+    fields: mustBeRead ? [reason(true), confirmation(name)] : [reason(false)],
     verb: "Approve",
-    act: ({ why }) => api.approve(file, id, { pin: candidate.pin, why }),
+    act: mustBeRead ? confirmed(name, act) : act,
     done: () => { notify("The key is approved and published."); refresh(); },
   });
+}
+
+/// The chain on the list and the one that waits. The page of held keys has only the second, so the first is loaded here.
+function bothChains(file, id, candidate) {
+  const place = element("div");
+  const show = (content) => place.replaceChildren(content);
+  const tell = (words) => show(element("p", null, words));
+  tell("Loading what is on the list…");
+  const answered = watchSilence(tell);
+  // The dialog has said why it waits.
+  api.endpoint(file, id)
+    .then(({ keys }) => show(comparison(keys, { ...candidate, reasons: [] })), (error) => tell(sentence(error)))
+    .finally(answered);
+  return place;
 }
 
 /// Asks before a key is published no more.
