@@ -66,6 +66,17 @@ extension ConsoleTests {
       #expect(try await page.rows(ofTable: "Endpoints").first?[1] == "Apps refused")
       #expect(
         try await page.rows(ofTable: "Endpoints").first?[4].hasPrefix("Key not listed") == true)
+      try await page.go(
+        to: "#/endpoint/all.json/a.example.com%3A443", heading: "a.example.com:443")
+      try await page.wait(for: "Held", in: "main .badge")
+      #expect(try await page.count("main .badge.good") == 0)
+      // A key that some place still shows is listed beside it.
+      let tones = try await page.browser.run(
+        """
+        return import("./console/badges.js").then(({ badgesBeside }) =>
+          ["refusing", "ok"].map((health) => badgesBeside(health)("active").className).join(", "))
+        """)
+      #expect(tones == .string("badge calm, badge good"))
       #expect(try await page.troubles() == [])
       await stage.stop()
     }

@@ -15,7 +15,7 @@ extension ConsoleTests {
                          "standing":"unverified","class":"inspecting-proxy",
                          "why":"a private authority vouches for 2 hosts",
                          "reports":150,"hosts":2,"last":1780009300},
-                        {"reports":10,"hosts":1,"last":1780009300}],
+                        {"standing":"seen","reports":10,"hosts":1,"last":1780009300}],
                  "others":{"count":2,"reports":7}},
        "classes":{"top":[{"class":"inspecting-proxy","reports":150,"hosts":2,"last":1780009300},
                          {"class":"interception","reports":10,"hosts":1,"last":1780009300}],
@@ -50,6 +50,9 @@ extension ConsoleTests {
       #expect(try await page.rows(ofTable: "Reports by the chain").count == 2)
       let chains = try await page.text("[data-key=section-by-presented-chain]")
       #expect(chains.contains("2 others") && chains.contains("Unverified"))
+      #expect(chains.contains("Seen: this server knows the key"))
+      // Each of them is a refusal.
+      #expect(try await page.count("main .badge.good") == 0)
       #expect(
         try await page.rows(ofTable: "Reports by app").first?.first == "com.example.shop 4.12\nIOS")
       #expect(try await page.text("main").contains("other.example.net"))

@@ -24,6 +24,12 @@ export function calmBadge(state) {
   return badge(states[state]?.[1] ?? state, "calm");
 }
 
+/// Makes the badges of an endpoint's parts: if its health is bad, nothing beside that is said in green.
+export function badgesBeside(health) {
+  const isBad = states[health]?.[0] === "bad";
+  return (state) => (isBad && states[state]?.[0] === "good" ? calmBadge(state) : stateBadge(state));
+}
+
 /// A word with a tone: good, news, calm, care or bad.
 export function badge(text, tone) {
   return element("span", { class: `badge ${tone}` }, text);

@@ -7,12 +7,14 @@ import { table } from "./tables.js";
 import { now, plural, span } from "./times.js";
 
 /// The published keys of an endpoint, oldest first.
-export function keyTable(file, id, keys, refresh) {
+///
+/// - `badgeOf`: makes the badge of a state.
+export function keyTable(file, id, keys, badgeOf, refresh) {
   return table(
     "Keys that apps trust this endpoint with",
     [
       { title: "Pin", isHead: true, cell: ({ pin }) => pinText(pin) },
-      { title: "State", cell: (key) => [stateBadge(key.state), key.denied ? badge("Denied", "bad") : null, standing(key)] },
+      { title: "State", cell: (key) => [badgeOf(key.state), key.denied ? badge("Denied", "bad") : null, standing(key)] },
       { title: "Seen", cell: ({ staged, firstSeen, lastSeen, seenBy }) => (staged ? "never" : [
         element("span", null, "first ", moment(firstSeen)), element("span", { class: "standing" }, "last ", moment(lastSeen)),
         witnesses(seenBy.map(({ vantage, address, at }) => ({ who: [vantage, address].filter(Boolean).join(" at "), at })))]) },

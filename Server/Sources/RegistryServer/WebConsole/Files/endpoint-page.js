@@ -1,6 +1,6 @@
 import { alertList } from "./alerts.js";
 import { api } from "./api.js";
-import { badge, stateBadge } from "./badges.js";
+import { badge, badgesBeside, stateBadge } from "./badges.js";
 import { changeEndpoint, pauseEndpoint, removeEndpoint } from "./endpoint-dialogs.js";
 import { comparison } from "./comparison.js";
 import { candidateTable, keyTable } from "./endpoint-keys.js";
@@ -33,7 +33,7 @@ export function endpointPage([file, id], tools) {
         "Alerts", { class: "panel care" }, alertList(endpoint.alertList, true)),
       section("Published keys", null, endpoint.keys.length === 0
         ? nothing("No key is published yet: the first is, after one probe that proves it.")
-        : keyTable(file, id, endpoint.keys, tools.refresh)),
+        : keyTable(file, id, endpoint.keys, badgesBeside(endpoint.health), tools.refresh)),
       endpoint.candidates.length === 0 ? null : section(
         "Keys that wait", null, candidateTable(file, id, endpoint.candidates, tools.refresh),
         endpoint.candidates.map((candidate) => comparison(endpoint.keys, candidate))),
@@ -45,8 +45,9 @@ export function endpointPage([file, id], tools) {
           probeTable(
             endpoint.probe.observations,
             endpoint.keys.filter(({ denied }) => !denied).map(({ pin }) => pin),
-            endpoint.terms.match === "any" ? endpoint.terms.ca : [])]),
-      section("Over time", null, keyTimeline(endpoint, history.all)),
+            endpoint.terms.match === "any" ? endpoint.terms.ca : [],
+            badgesBeside(endpoint.health))]),
+      section("Over time", null, keyTimeline(endpoint, history.all, badgesBeside(endpoint.health))),
       section("How it is watched", null, about(endpoint)),
       section("History", null, history.view()),
     ],

@@ -1,4 +1,4 @@
-import { badge, stateBadge } from "./badges.js";
+import { badge } from "./badges.js";
 import { chainDetails } from "./chains.js";
 import { element, pinText } from "./elements.js";
 import { table } from "./tables.js";
@@ -7,7 +7,8 @@ import { table } from "./tables.js";
 ///
 /// - `listed`: the pins that apps have for the endpoint.
 /// - `vouching`: CAs under which they accept a key that is not listed.
-export function probeTable(observations, listed, vouching) {
+/// - `badgeOf`: makes the badge of an outcome.
+export function probeTable(observations, listed, vouching, badgeOf) {
   const isListed = (pin, chain) => listed.includes(pin) || chain.slice(1).some((above) => vouching.includes(above.pin));
   return table(
     "What was seen, by vantage point and address",
@@ -17,7 +18,7 @@ export function probeTable(observations, listed, vouching) {
         address === "" ? "–" : element("code", null, address),
         keyType === null ? null : element("span", { class: "standing" }, `asked for ${keyType.toUpperCase()}`)] },
       { title: "Outcome", cell: ({ outcome, reason, presented, chain }) => [
-        outcome === "accepted" && !isListed(presented, chain) ? badge("Key not listed", "bad") : stateBadge(outcome), reason ? element("span", { class: "standing" }, reason) : null] },
+        outcome === "accepted" && !isListed(presented, chain) ? badge("Key not listed", "bad") : badgeOf(outcome), reason ? element("span", { class: "standing" }, reason) : null] },
       { title: "Shown", cell: ({ presented, chain }) => [
         presented === null ? "–" : pinText(presented), chainDetails(chain)] },
     ],

@@ -1,4 +1,3 @@
-import { stateBadge } from "./badges.js";
 import { drawing, element, nothing, pinText } from "./elements.js";
 import { eventName } from "./history-table.js";
 import { fullMoment } from "./moments.js";
@@ -7,7 +6,9 @@ import { day, exact, now } from "./times.js";
 
 /// When each key of an endpoint was there, until when its certificate is good, and what happened to it: a table whose
 /// last column is drawn. Keys that are gone are known from the history.
-export function keyTimeline(endpoint, entries) {
+///
+/// - `badgeOf`: makes the badge of a state.
+export function keyTimeline(endpoint, entries, badgeOf) {
   const rows = spans(endpoint, entries);
   if (rows.length === 0) return nothing("No key was seen yet.");
   const time = now();
@@ -18,7 +19,7 @@ export function keyTimeline(endpoint, entries) {
     "Keys and certificates over time, the newest key first",
     [
       { title: "Pin", isHead: true, cell: ({ pin }) => pinText(pin) },
-      { title: "State", cell: ({ state }) => stateBadge(state) },
+      { title: "State", cell: ({ state }) => badgeOf(state) },
       { title: "There", cell: (row) => [
         element("span", { class: "day" }, "from ", day(row.from)),
         element("span", { class: "standing day" }, row.isThere ? "until now" : `until ${day(row.to)}`)] },
