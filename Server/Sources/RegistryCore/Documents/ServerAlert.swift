@@ -27,6 +27,8 @@ public struct ServerAlert: Sendable, Hashable {
     case deniedKeySeen = "denied-key-seen"
     /// Fewer vantage points than the quorum reach an endpoint for ten minutes, though more of them are there.
     case vantageBlocked = "vantage-blocked"
+    /// A vantage point does not answer, or sees no endpoint. About the server, of no document.
+    case vantageSilent = "vantage-silent"
     /// An endpoint shows a path with none of the CAs that clients ask for.
     case caMissing = "ca-missing"
     /// An endpoint with published keys is no longer configured; clients keep its last pins.

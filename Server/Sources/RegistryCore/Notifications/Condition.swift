@@ -8,8 +8,6 @@ package struct Condition: Sendable, Hashable {
   /// What it is. Alerts of documents are named as everywhere.
   package enum Kind: Sendable, Hashable {
     case alert(ServerAlert.Kind)
-    /// A vantage point does not answer.
-    case vantageSilent
     /// The store has not answered since the start.
     case storeAway
     /// A document was not signed for more than ``Condition/signedWithin``, though it is signed daily.
@@ -29,7 +27,6 @@ package struct Condition: Sendable, Hashable {
     package var name: String {
       switch self {
       case .alert(let kind): kind.rawValue
-      case .vantageSilent: "vantage-silent"
       case .storeAway: "store-away"
       case .documentLate: "document-late"
       case .certificateEnds: "certificate-ends"
@@ -43,7 +40,7 @@ package struct Condition: Sendable, Hashable {
     /// All that there are, in the order of the documentation.
     package static let all: [Kind] =
       ServerAlert.Kind.allCases.map { .alert($0) } + [
-        .vantageSilent, .storeAway, .documentLate, .certificateEnds, .keySetEnds, .tokenEnds,
+        .storeAway, .documentLate, .certificateEnds, .keySetEnds, .tokenEnds,
         .refusalsRise, .interception,
       ]
   }

@@ -55,7 +55,7 @@ actor ConditionSurvey {
     if isDue { ends = (now, ending + (await interceptions())) }
     let silent = metrics.vantages.silences.map { vantage, silence in
       Condition(
-        .vantageSilent, subject: vantage, since: silence.since,
+        .alert(.vantageSilent), subject: vantage, since: silence.since,
         message: "it confirms nothing meanwhile: \(silence.reason)")
     }
     let left = services.health.leftDocuments(at: now).map { file, alert in

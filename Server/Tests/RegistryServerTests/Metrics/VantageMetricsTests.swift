@@ -153,6 +153,7 @@ struct VantageMetricsTests {
     let silent = try await overview(.vantage)
     #expect(silent["alertsTotal"] == 1)
     #expect(silent["alerts", "0", "file"] == "")
+    #expect(silent["alerts", "0", "kind"] == "vantage-silent")
     #expect(
       silent["alerts", "0", "message"] == "the vantage point oslo confirms nothing: it ended")
     // A line of the log at once, and no second one while it lasts.

@@ -265,7 +265,7 @@ import Testing
     let own = Condition(.storeAway, since: 1, message: "m")
     #expect(id(own, "a") != id(own, "b"))
     #expect(id(own, "a") == id(own, "a"))
-    let leaders = Condition(.vantageSilent, subject: "oslo", since: 1, message: "m")
+    let leaders = Condition(.alert(.vantageSilent), subject: "oslo", since: 1, message: "m")
     #expect(id(leaders, "a") == id(leaders, "b"))
   }
 

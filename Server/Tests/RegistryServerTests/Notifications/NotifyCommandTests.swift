@@ -24,7 +24,7 @@ import Testing
       ConditionChange(
         .begun,
         Condition(
-          .vantageSilent, subject: "point\($0)", since: 1,
+          .alert(.vantageSilent), subject: "point\($0)", since: 1,
           message: String(repeating: "x", count: 99)), at: 2)
     }
     return NotificationMessage(changes, from: "pins", at: 3)

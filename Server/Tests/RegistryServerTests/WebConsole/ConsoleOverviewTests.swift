@@ -72,6 +72,27 @@ extension ConsoleTests {
       await server.stop()
     }
 
+    @Test("tells a vantage point that is silent by its own name, and what it does not do meanwhile")
+    func silentPoint() async throws {
+      let stage = try ConsoleStage(
+        keys: "[{fqdn: www.example.com, file: example.json}]", points: ["oslo"])
+      stage.prepare(pin(1), at: "www.example.com")
+      try await stage.start()
+      await stage.show(pin(1), at: "www.example.com", silent: "oslo")
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      let words = "vantage point oslo confirms nothing: it ended"
+      try await page.wait(for: words, in: "[data-key='Vantage point silent']")
+      try await page.wait(for: words, in: "[data-key=section-next-actions]")
+      #expect(try await page.text("[data-key=health]").contains("nothing is amiss") == false)
+      #expect(try await page.text("[data-key=section-alerts]").contains("Not reachable") == false)
+      await stage.show(pin(1), at: "www.example.com")
+      try await page.browser.reload()
+      try await page.wait(for: "Leader", in: "[data-key=health]")
+      #expect(try await page.count("[data-key='Vantage point silent']") == 0)
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
     @Test("says that the clock is doubted, and asks before somebody says that it is right")
     func clock() async throws {
       let stage = try ConsoleStage(keys: "[{fqdn: www.example.com}]")

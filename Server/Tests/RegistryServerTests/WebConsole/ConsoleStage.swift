@@ -75,11 +75,18 @@ struct ConsoleStage {
   }
 
   /// Has an endpoint show a certificate under an issuer, and probes it.
+  ///
+  /// - Parameter silent: a vantage point that does not answer meanwhile.
   func show(
     _ key: SPKIPin, at fqdn: String, subject: String? = nil, issuer: UInt8 = 0xca,
-    expiresIn days: Int64 = 40
+    expiresIn days: Int64 = 40, silent: String? = nil
   ) async {
-    observer.show(probe(key, subject ?? "CN=\(fqdn)", issuer: issuer, days: days), at: fqdn)
+    var seen = probe(key, subject ?? "CN=\(fqdn)", issuer: issuer, days: days)
+    if let index = seen.observations.firstIndex(where: { $0.vantage == silent }) {
+      seen.observations[index].outcome = .unreachable(reason: "it ended")
+      seen.observations[index].cause = .vantage
+    }
+    observer.show(seen, at: fqdn)
     await service.probe(fqdn)
   }
 

@@ -99,7 +99,8 @@ struct ServerOverview {
     }
     for (vantage, silence) in silences {
       let message = "the vantage point \(vantage) confirms nothing: \(silence.reason)"
-      alerts.append(("", ServerAlert(kind: .unreachable, message: message, since: silence.since)))
+      alerts.append(
+        ("", ServerAlert(kind: .vantageSilent, message: message, since: silence.since)))
     }
     alerts += left.map { ("", $0) }
     alerts.sort { $0.1.since < $1.1.since }

@@ -42,6 +42,7 @@ export const alertKinds = {
   "ca-missing": ["bad", "No CA that apps ask for"],
   unreachable: ["bad", "Not reachable"],
   "vantage-blocked": ["care", "Vantage points do not reach it"],
+  "vantage-silent": ["care", "Vantage point silent"],
   "other-signing-key": ["bad", "Another signing key"],
   "seal-broken": ["bad", "Broken seal"],
   "store-lost": ["bad", "Store lost"],

@@ -81,8 +81,8 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
     add("bad", `${expiry.file} expires in ${span(expiry.at - time)} and was not signed again.${leader ? "" : " Is a leader running?"}`,
       documentAddress(expiry.file), "Look at the document");
   }
-  const unreachable = ofKind("unreachable").filter(({ endpoint }) => endpoint !== null);
-  for (const alert of few(ofKind("unreachable").filter(({ endpoint }) => endpoint === null))) {
+  const unreachable = ofKind("unreachable");
+  for (const alert of few(ofKind("vantage-silent"))) {
     add("care", `${alert.message.charAt(0).toUpperCase()}${alert.message.slice(1)}.`, "#/", "See below");
   }
   if (unreachable.length === 1) {
