@@ -150,6 +150,15 @@ extension ConsoleTests {
       try await page.go(to: "#/denied", heading: "Denied keys")
       try await page.wait(for: "the key leaked", in: "table")
       try await page.photograph("denied")
+      try await page.go(to: Self.address, heading: "www.example.com:443")
+      let history = "[data-key=section-history]"
+      try await page.wait(for: "the key leaked", in: history)
+      // A denial counts everywhere, and is told where the key was.
+      try await page.go(
+        to: "#/endpoint/example.json/api.example.com%3A443", heading: "api.example.com:443")
+      #expect(try await page.text(history).contains("Key published"))
+      #expect(try await page.text(history).contains("the key leaked") == false)
+      try await page.go(to: "#/denied", heading: "Denied keys")
       try await page.press("Allow \(pin(1).base64)")
       try await page.press("Allow again", in: "dialog")
       try await page.wait(for: "No key is denied.")

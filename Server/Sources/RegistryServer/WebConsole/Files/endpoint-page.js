@@ -49,9 +49,14 @@ export function endpointPage([file, id], tools) {
             badgesBeside(endpoint.health))]),
       section("Over time", null, keyTimeline(endpoint, history.all, badgesBeside(endpoint.health))),
       section("How it is watched", null, about(endpoint)),
-      section("History", null, history.view()),
+      section("History", null, history.view(pinsOf(endpoint))),
     ],
   };
+}
+
+/// The keys that an endpoint has or showed, and those of their CAs.
+function pinsOf({ keys, candidates }) {
+  return new Set([...keys, ...candidates].flatMap(({ pin, path, chain }) => [pin, ...(path ?? chain).map((above) => above.pin)]));
 }
 
 function actions(file, endpoint, refresh) {

@@ -10,12 +10,18 @@ const shownAtOnce = 10;
 /// The part of a document's history that is about one endpoint, a page at a time and as far back as is asked for.
 export class HistorySearch {
   constructor(file, id, redraw) {
-    Object.assign(this, { file, id, redraw, entries: new Map(), next: undefined, fault: null, isBusy: false, shown: shownAtOnce });
+    Object.assign(this, { file, id, redraw, entries: new Map(), pins: new Set(), next: undefined, fault: null, isBusy: false, shown: shownAtOnce });
   }
 
   /// All that was found so far.
   get all() {
     return [...this.entries.values()];
+  }
+
+  /// The same without what was decided everywhere about keys that the endpoint never had.
+  get found() {
+    const own = new Set(this.all.filter(({ endpoint }) => endpoint !== null).map(({ pin }) => pin));
+    return this.all.filter(({ endpoint, pin }) => endpoint !== null || own.has(pin) || this.pins.has(pin));
   }
 
   /// Loads the newest entries; what was found further back is kept.
@@ -31,7 +37,7 @@ export class HistorySearch {
 
   async showMore() {
     this.shown += shownAtOnce;
-    if (this.entries.size < this.shown && this.next && !this.isBusy) await this.lookFurther();
+    if (this.found.length < this.shown && this.next && !this.isBusy) await this.lookFurther();
     this.redraw();
   }
 
@@ -46,8 +52,10 @@ export class HistorySearch {
     this.isBusy = false;
   }
 
-  view() {
-    const entries = this.all.sort((left, right) => right.number - left.number);
+  /// - `pins`: the keys that the endpoint has or shows, and those above them.
+  view(pins) {
+    this.pins = pins;
+    const entries = this.found.sort((left, right) => right.number - left.number);
     return [
       entries.length === 0 ? nothing("Nothing about this endpoint among the newest entries.")
         : historyTable(this.file, entries.slice(0, this.shown), true),
