@@ -31,6 +31,7 @@ extension ConsoleTests {
         try await page.rows(ofTable: "Endpoints of").first?.first == "host-777.example.com:443")
       try await page.fill("Search by host", with: "nowhere")
       try await page.wait(for: "No endpoint matches.")
+      #expect(try await page.count(".pager") == 0)
       // What is searched for is in the address: coming back finds it again.
       try await page.go(
         to: "#/endpoints?q=host-9999", heading: "Endpoints")

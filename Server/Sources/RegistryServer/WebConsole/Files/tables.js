@@ -37,9 +37,10 @@ function classes(column) {
   return [column.class, column.isNumber ? "number" : null].filter(Boolean).join(" ") || null;
 }
 
-/// The buttons under a page of a list: where one is, backwards, forwards.
+/// The buttons under a page of a list: where one is, backwards, forwards; nothing if the list is empty.
 export function pager({ offset, limit, total, what, go }) {
-  const first = total === 0 ? 0 : offset + 1;
+  if (total === 0) return null;
+  const first = offset + 1;
   const last = Math.min(offset + limit, total);
   const position = `${first.toLocaleString("en")}–${last.toLocaleString("en")} of ${total.toLocaleString("en")} ${what}`;
   const step = (text, label, target, isPossible) => button(
