@@ -39,6 +39,15 @@ extension ConsoleTests {
       #expect(texts.first?.contains(pin(0xca).base64) == true)
       #expect(texts.last?.contains("CN=Authority 203") == true)
       #expect(texts.allSatisfy { $0.contains("Only here") && !$0.contains("In both") })
+      #expect(texts.allSatisfy { $0.contains("Last seen") })
+      // When the key was seen last, of all who saw it and of each.
+      for place in ["[data-key='Last seen']", ".witnesses li:first-child"] {
+        let times = try await page.browser.run(
+          "return [...document.querySelectorAll(arguments[0] + ' time')].map(({ dateTime }) => Date.parse(dateTime) / 1000)",
+          [.string(place)])
+        let last = try #require(times.arrayValue?.last?.integerValue, "\(place)")
+        #expect(try await stage.get("pending").contains("\"lastSeen\":\(last),"), "\(place)")
+      }
       let rows = try await page.rows(ofTable: "Keys and certificates over time")
       #expect(rows.map { $0[0] } == [pin(101).base64, pin(1).base64])
       #expect(rows.first?[4].contains("Key held") == true)

@@ -103,8 +103,10 @@ extension ConsoleTests {
       ] {
         try await page.go(to: address, heading: heading)
         #expect(try await page.axeViolationsAtBothWidths() == [], "\(heading)")
-        try await page.browser.setSize(width: 390, height: 800)
-        #expect(try await page.browser.brokenWords() == [], "\(heading)")
+        for width: Int64 in [1280, 390] {
+          try await page.browser.setSize(width: width, height: 800)
+          #expect(try await page.browser.brokenWords() == [], "\(heading) at \(width)")
+        }
         let beyond = try await page.browser.run(
           "return document.documentElement.scrollWidth - window.innerWidth")
         #expect(beyond.integerValue ?? 1 <= 0, "\(heading)")
