@@ -10,7 +10,7 @@ package struct Condition: Sendable, Hashable {
     case alert(ServerAlert.Kind)
     /// The store has not answered since the start.
     case storeAway
-    /// A document was not signed for more than ``Condition/signedWithin``, though it is signed daily.
+    /// A document was not signed for more than ``Condition/signedWithin``, though it is signed daily; or it has expired.
     case documentLate
     /// The certificate that an endpoint shows ends within ``Condition/certificateNotice``, or has ended.
     case certificateEnds
@@ -161,18 +161,25 @@ extension Condition {
     }
   }
 
-  /// What ends soon at a document: its key set, and the certificates that its endpoints show.
+  /// What ends soon at a document: it itself, its key set, and the certificates that its endpoints show.
+  ///
+  /// - Parameters:
+  ///   - expires: when what is published expires. From then on apps refuse every connection to its hosts.
+  ///   - keySetEnd: when its key set does; `nil` for never.
   package static func ends(
-    of state: DocumentState, _ probes: [String: LastProbe], keySetEnd: Int64?, in file: String,
-    at now: Int64
+    of state: DocumentState, _ probes: [String: LastProbe], expires: Int64? = nil,
+    keySetEnd: Int64?, in file: String, at now: Int64
   ) -> [Condition] {
     var found: [Condition] = []
-    if !state.document.isEmpty, now - state.signed > signedWithin {
+    let ended = expires.flatMap { $0 <= now ? $0 : nil }
+    if ended != nil || !state.document.isEmpty && now - state.signed > signedWithin {
       found.append(
         Condition(
           .documentLate, file: file, since: state.signed,
-          message: "it was last signed \(span(now - state.signed)) ago, and is signed daily;"
-            + " clients go on with what they have until it expires"))
+          message: "it was last signed \(span(now - state.signed)) ago, and is signed daily; "
+            + (ended.map { "it \(ending($0, now)), and apps refuse every connection to its hosts" }
+              ?? "clients go on with what they have until it expires"),
+          isRefusing: ended != nil))
     }
     if let end = keySetEnd, end - now < keySetNotice {
       found.append(

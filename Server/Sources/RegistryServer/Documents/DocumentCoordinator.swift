@@ -288,7 +288,7 @@ actor DocumentCoordinator {
     services.metrics?.published(
       DocumentFacts(
         file: file, version: document.number?.version, epoch: document.number?.epoch,
-        keySetEnd: document.keySetExpires, signed: document.signed,
+        expires: document.expires, keySetEnd: document.keySetExpires, signed: document.signed,
         entries: services.published.content(file)?.entries ?? []))
     services.log.event(
       .info, "document_published",

@@ -13,6 +13,9 @@ final class DocumentMetrics: Sendable {
   private let epoch = document("epoch", help: "The number of the key set that signed the statement")
   private let signed = document(
     "signed_timestamp_seconds", help: "When the document in force was signed, in Unix time")
+  private let end = document(
+    "expires_timestamp_seconds",
+    help: "From when on pinned apps refuse the document in force, in Unix time")
   private let keySetEnd = document(
     "key_set_expires_timestamp_seconds",
     help: "From when on clients take nothing new under the key set, in Unix time; none if never")
@@ -40,7 +43,7 @@ final class DocumentMetrics: Sendable {
     ) { Gauge() }
   }
 
-  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, keySetEnd, keys] }
+  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, end, keySetEnd, keys] }
 
   var all: [any ExposedMetric] { gauges + [errors, keysPublished, keysWithdrawn] }
 
@@ -95,7 +98,8 @@ final class DocumentMetrics: Sendable {
     keys.cell(document.file).set(Double(document.keys))
     signed.cell(document.file).set(Double(document.signed))
     for (gauge, value) in [
-      (version, document.version), (epoch, document.epoch), (keySetEnd, document.keySetEnd),
+      (version, document.version), (epoch, document.epoch), (end, document.expires),
+      (keySetEnd, document.keySetEnd),
     ] {
       if let value {
         gauge.cell(document.file).set(Double(value))
@@ -113,6 +117,8 @@ package struct DocumentFacts: Sendable {
   /// Its statement's number and the key set's that signed it; `nil` where it carries no statement.
   var version: Int64?
   var epoch: Int64?
+  /// From when on clients refuse it, in Unix seconds; `nil` if that is not known.
+  var expires: Int64?
   /// Until when clients take something new under that key set, in Unix seconds; `nil` for ever.
   var keySetEnd: Int64?
   /// When it was signed, in Unix seconds.
@@ -126,12 +132,12 @@ package struct DocumentFacts: Sendable {
 extension DocumentFacts {
   /// The facts of a document from its entries.
   init(
-    file: String, version: Int64? = nil, epoch: Int64? = nil, keySetEnd: Int64? = nil,
-    signed: Int64, entries: [DocumentEntry]
+    file: String, version: Int64? = nil, epoch: Int64? = nil, expires: Int64? = nil,
+    keySetEnd: Int64? = nil, signed: Int64, entries: [DocumentEntry]
   ) {
     self.init(
-      file: file, version: version, epoch: epoch, keySetEnd: keySetEnd, signed: signed,
-      keys: entries.count,
+      file: file, version: version, epoch: epoch, expires: expires, keySetEnd: keySetEnd,
+      signed: signed, keys: entries.count,
       pins: Dictionary(grouping: entries, by: \.fqdn).mapValues { Set($0.map(\.pin)) })
   }
 }

@@ -49,7 +49,7 @@ actor ConditionSurvey {
       let watched = Set(snapshot.endpoints.map(\.id).filter { !snapshot.state.isPaused($0) })
       ending += Condition.ends(
         of: snapshot.state, snapshot.lastProbes.filter { watched.contains($0.key) },
-        keySetEnd: snapshot.published?.keySetExpires,
+        expires: snapshot.published?.expires, keySetEnd: snapshot.published?.keySetExpires,
         in: snapshot.file, at: now)
     }
     if isDue { ends = (now, ending + (await interceptions())) }

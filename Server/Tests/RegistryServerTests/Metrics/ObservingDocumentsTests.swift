@@ -80,7 +80,7 @@ struct ObservingDocumentsTests {
     "store-lost": ["SslPinningStoreLost"],
     "seal-broken": ["SslPinningStoreNotBelieved"],
     "other-signing-key": ["SslPinningStoreNotBelieved"],
-    "document-late": ["SslPinningDocumentOld"],
+    "document-late": ["SslPinningDocumentOld", "SslPinningDocumentExpired"],
     "key-set-ends": ["SslPinningKeySetEnds"],
     "token-ends": ["SslPinningTokenEnds"],
     "clock": ["SslPinningClockDoubted"],

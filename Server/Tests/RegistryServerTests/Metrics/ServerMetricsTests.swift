@@ -121,12 +121,15 @@ struct ServerMetricsTests {
   @Test("a document tells its version and time; one without a statement tells no version")
   func document() throws {
     var facts = DocumentFacts(
-      file: "b.json", version: 7, epoch: 2, signed: Self.now, entries: [])
+      file: "b.json", version: 7, epoch: 2, expires: Self.now + 90, signed: Self.now, entries: [])
     metrics.published(facts)
     let before = try page()
     #expect(before.samples["ssl_pinning_document_version{file=\"b.json\"}"] == 7)
     #expect(before.samples["ssl_pinning_document_epoch{file=\"b.json\"}"] == 2)
     #expect(before.samples["ssl_pinning_document_keys{file=\"b.json\"}"] == 0)
+    #expect(
+      before.samples["ssl_pinning_document_expires_timestamp_seconds{file=\"b.json\"}"]
+        == Double(Self.now + 90))
     facts.version = nil
     metrics.published(facts)
     #expect(try page().samples["ssl_pinning_document_version{file=\"b.json\"}"] == nil)
@@ -219,7 +222,7 @@ struct ServerMetricsTests {
           leaves: [SeenCertificate(pin: pin(1), notAfter: Self.now + 1000)], at: Self.now)
         metrics.published(
           DocumentFacts(
-            file: document.file, version: 1, epoch: 1, signed: Self.now,
+            file: document.file, version: 1, epoch: 1, expires: Self.now + 90, signed: Self.now,
             keys: 2, pins: [endpoint.fqdn: [pin(1)]]))
       }
     }

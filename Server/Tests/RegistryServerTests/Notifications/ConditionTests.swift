@@ -218,6 +218,26 @@ import Testing
     #expect(kinds(nil) == [])
   }
 
+  static let expiries: [(Int64, [Bool])] = [(1, [false]), (0, [true]), (-9, [true])]
+
+  @Test(
+    "of a document that nobody signs: as a refusal once it has expired, and to the second",
+    arguments: expiries)
+  func expired(_ left: Int64, _ expected: [Bool]) {
+    let now: Int64 = 1_780_000_000
+    var state = DocumentState()
+    (state.document, state.signed) = ([1], now - 90 * 86_400)
+    func found(_ expires: Int64) -> [Condition] {
+      Condition.ends(
+        of: state, [:], expires: expires, keySetEnd: nil, in: "f", at: now
+      ).filter { $0.kind == .documentLate }
+    }
+    #expect(found(now + left).map(\.isRefusing) == expected)
+    // Whatever the time of its signature says.
+    state.signed = now
+    #expect(found(now + left).map(\.isRefusing) == expected.filter(\.self))
+  }
+
   @Test("of refusals that rise: more than a few, more than usual, and over once they are few again")
   func trend() {
     /// Whether they rise after so many reports in each window in turn.

@@ -78,7 +78,8 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
     }
   }
   for (const expiry of few(expiries.filter(({ at, kind }) => kind === "document" && at - time < soon))) {
-    add("bad", `${expiry.file} expires in ${span(expiry.at - time)} and was not signed again.${leader ? "" : " Is a leader running?"}`,
+    const left = expiry.at <= time ? "has expired: apps refuse all connections to its hosts. It" : `expires in ${span(expiry.at - time)} and`;
+    add("bad", `${expiry.file} ${left} was not signed again.${leader ? "" : " Is a leader running?"}`,
       documentAddress(expiry.file), "Look at the document");
   }
   const unreachable = ofKind("unreachable");
