@@ -40,6 +40,9 @@ extension DocumentState {
     let isAnswered = !events.contains { if case .unreachable = $0 { true } else { false } }
     if isAnswered { settle(.unreachable, endpoint) }
     let isRefused = events.contains { if case .refused = $0 { true } else { false } }
+    let isDisputed = events.contains {
+      if case .refused(_, _, isDisputed: true) = $0 { true } else { false }
+    }
     // A chain that proves nothing says nothing of the points.
     if isAnswered, !isRefused,
       !events.contains(where: { if case .vantageBlocked = $0 { true } else { false } })
@@ -52,7 +55,8 @@ extension DocumentState {
       settle(endpoint) { alert in
         let isSeen: Bool
         switch alert.kind {
-        case .chainRefused: isSeen = isRefused
+        case .chainRefused: isSeen = isRefused && !isDisputed
+        case .chainDisputed: isSeen = isDisputed
         case .deniedKeySeen: isSeen = alert.pin.map(shown.contains) ?? false
         case .caMissing: isSeen = alert.isRaised(by: events)
         default: return false
@@ -86,7 +90,7 @@ extension DocumentState {
 
   /// What probes of a fleet show now and then.
   private static let comingAndGoing: Set<ServerAlert.Kind> = [
-    .chainRefused, .deniedKeySeen, .caMissing,
+    .chainRefused, .chainDisputed, .deniedKeySeen, .caMissing,
   ]
 
   /// How many keys one alert lists. What is beyond keeps an alert of its own.
@@ -252,7 +256,7 @@ extension DocumentState {
     let kind: ServerAlert.Kind
     var pin: SPKIPin?
     switch event {
-    case .refused: kind = .chainRefused
+    case .refused(_, _, let isDisputed): kind = isDisputed ? .chainDisputed : .chainRefused
     case .held(let key, _): (kind, pin) = (.keyHeld, key)
     case .published(let key, isFirst: false): (kind, pin) = (.unannouncedKey, key)
     case .withdrawn(let key): (kind, pin) = (.keyWithdrawn, key)

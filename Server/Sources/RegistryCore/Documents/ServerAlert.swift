@@ -6,6 +6,8 @@ public struct ServerAlert: Sendable, Hashable {
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// An endpoint shows a chain that proves nothing.
     case chainRefused = "chain-refused"
+    /// Only vantage points are shown such a chain, and a listed key is shown elsewhere.
+    case chainDisputed = "chain-disputed"
     /// An endpoint could not be asked, three probes in a row.
     case unreachable
     /// A new key waits for a person or for another vantage point.

@@ -163,7 +163,8 @@ public struct EndpointKeys: Sendable, Hashable {
       keys[index].forgetPaths(before: now - rule.grace, where: coverage.isGone)
     }
     events +=
-      Self.refusals(in: probe) + withdrawPassing(beside: shown, now)
+      refusals(in: probe, proving: seen.subtracting(context.denied))
+      + withdrawPassing(beside: shown, now)
       + retire(now, rule, denied: context.denied)
     return events + lackingCA(sightings, context) + deniedAbove(sightings, at: now, context)
   }
@@ -255,7 +256,7 @@ public struct EndpointKeys: Sendable, Hashable {
   }
 
   private mutating func fail(_ probe: ProbeResult) -> [KeyEvent] {
-    let refusals = Self.refusals(in: probe)
+    let refusals = refusals(in: probe, proving: [])
     guard refusals.isEmpty else {
       candidates = held
       return refusals
@@ -266,10 +267,18 @@ public struct EndpointKeys: Sendable, Hashable {
     return [.unreachable(reason: "nobody probed")]
   }
 
-  private static func refusals(in probe: ProbeResult) -> [KeyEvent] {
+  /// The chains that prove nothing. Where only vantage points are shown one, while a listed key is proved, apps elsewhere are
+  /// served: one point behind a proxy that inspects is no outage.
+  ///
+  /// - Parameter proved: the keys that the probe proved, without denied and outvoted ones.
+  private func refusals(in probe: ProbeResult, proving proved: Set<SPKIPin>) -> [KeyEvent] {
+    let isRefusedHere = probe.observations.contains {
+      if case .refused = $0.outcome { $0.vantage == ProbeObservation.direct } else { false }
+    }
+    let isDisputed = !isRefusedHere && keys.contains { proved.contains($0.pin) }
     var events: [KeyEvent] = []
     for case .refused(let reason, let presented) in probe.observations.map(\.outcome) {
-      let event = KeyEvent.refused(reason: reason, presented: presented)
+      let event = KeyEvent.refused(reason: reason, presented: presented, isDisputed: isDisputed)
       if !events.contains(event) { events.append(event) }
     }
     return events

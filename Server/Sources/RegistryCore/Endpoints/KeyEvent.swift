@@ -31,8 +31,9 @@ public enum KeyEvent: Sendable, Hashable {
   /// Fewer vantage points than the quorum reach the endpoint for ten minutes, and these are there: what they saw has no
   /// word against a new key after an hour.
   case vantageBlocked([String])
-  /// The endpoint's chain proves nothing; nothing changes.
-  case refused(reason: String, presented: SPKIPin?)
+  /// The endpoint's chain proves nothing; nothing changes. `isDisputed` if only vantage points are shown such a chain, and
+  /// some place is shown a listed key.
+  case refused(reason: String, presented: SPKIPin?, isDisputed: Bool = false)
   /// The endpoint could not be probed; nothing changes.
   case unreachable(reason: String)
 
@@ -91,7 +92,7 @@ public enum KeyEvent: Sendable, Hashable {
       .activated(let pin),
       .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin), .caMissing(let pin):
       pin
-    case .refused(_, let presented): presented
+    case .refused(_, let presented, _): presented
     case .unreachable, .vantageBlocked: nil
     }
   }
@@ -127,7 +128,10 @@ extension KeyEvent: CustomStringConvertible {
       "fewer vantage points than the quorum have reached the endpoint for ten minutes; these are there, and do not:"
         + " \(points.joined(separator: ", ")); what they saw has no word against a new key after an hour; hint: is there a firewall"
         + " before the endpoint, or between it and them?"
-    case .refused(let reason, _): "the endpoint is not believed: \(reason); nothing changes"
+    case .refused(let reason, _, isDisputed: false):
+      "the endpoint is not believed: \(reason); nothing changes"
+    case .refused(let reason, _, isDisputed: true):
+      "a vantage point is shown a chain that is not believed, and a listed key is shown elsewhere: \(reason); nothing changes"
     case .unreachable(let reason): "the endpoint cannot be asked: \(reason); nothing changes"
     }
   }

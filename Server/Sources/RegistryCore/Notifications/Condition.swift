@@ -151,7 +151,8 @@ extension Condition {
   ///
   /// - A key that is held refuses those that meet it, for as long as the endpoint shows it, unless a CA above it is enough
   ///   (``DocumentState/isVouched(for:by:)``).
-  /// - A chain that proves nothing, a denied key, and a path without a CA that is asked for refuse everybody there.
+  /// - A chain that proves nothing, a denied key, and a path without a CA that is asked for refuse everybody there. A chain that
+  ///   only vantage points are shown is an alert of its own, and no refusal.
   package static func isRefusing(_ alert: ServerAlert, _ state: DocumentState) -> Bool {
     switch alert.kind {
     case .chainRefused, .deniedKeySeen, .caMissing: true

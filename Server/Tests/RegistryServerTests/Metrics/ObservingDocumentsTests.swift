@@ -59,6 +59,7 @@ struct ObservingDocumentsTests {
   private static let rulesByKind: [String: Set<String>] = [
     "key-held": ["SslPinningAppsRefused", "SslPinningApprovalWaits"],
     "chain-refused": ["SslPinningAppsRefused", "SslPinningInterceptionSuspected"],
+    "chain-disputed": ["SslPinningChainDisputed"],
     "ca-missing": ["SslPinningAppsRefused"],
     "denied-key-seen": ["SslPinningAppsRefused"],
     "certificate-ends": ["SslPinningCertificateExpiresSoon", "SslPinningCertificateExpired"],

@@ -67,6 +67,66 @@ import Testing
     #expect(try told(after: stored) == [true, false])
   }
 
+  struct Dispute: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let seen: [(place: String, outcome: ProbeObservation.Outcome)]
+    var isDenied = false
+    var isRefusing = true
+  }
+
+  private static func shows(_ key: UInt8) -> ProbeObservation.Outcome {
+    .accepted(SeenChain(leaf: SeenCertificate(pin: pin(key))))
+  }
+
+  private static let here = ProbeObservation.direct
+  private static let bad = ProbeObservation.Outcome.refused(reason: "self-signed", presented: nil)
+  private static let silent = ProbeObservation.Outcome.unreachable(reason: "down")
+
+  static let disputes: [Dispute] = [
+    Dispute(
+      testDescription: "a vantage point alone", seen: [(here, shows(1)), ("oslo", bad)],
+      isRefusing: false),
+    Dispute(
+      testDescription: "a vantage point, while only another one reaches the endpoint",
+      seen: [(here, silent), ("oslo", bad), ("rome", shows(1))], isRefusing: false),
+    Dispute(testDescription: "this server", seen: [(here, bad), ("oslo", shows(1))]),
+    Dispute(
+      testDescription: "this server at one of two addresses", seen: [(here, shows(1)), (here, bad)]
+    ),
+    Dispute(
+      testDescription: "a vantage point, while nobody else reaches the endpoint",
+      seen: [(here, silent), ("oslo", bad)]),
+    Dispute(
+      testDescription: "a vantage point, while the others are shown a key that is not listed",
+      seen: [(here, shows(2)), ("oslo", bad), ("rome", shows(2))]),
+    Dispute(
+      testDescription: "a vantage point, while the others are shown a key that is denied",
+      seen: [(here, shows(1)), ("oslo", bad)], isDenied: true),
+  ]
+
+  @Test(
+    "of a chain that proves nothing: by whom it is shown, and whether a listed key is shown elsewhere",
+    arguments: disputes)
+  func disputed(_ dispute: Dispute) {
+    let now: Int64 = 1_780_000_000
+    var context = DecisionContext()
+    context.vantages = [Self.here, "oslo", "rome"]
+    if dispute.isDenied { context.denied = [pin(1)] }
+    var keys = EndpointKeys(keys: [KnownKey(pin: pin(1), firstSeen: now - 60, lastSeen: now - 60)])
+    let probe = ProbeResult(
+      observations: dispute.seen.enumerated().map { index, seen in
+        ProbeObservation(vantage: seen.place, address: "\(index)", outcome: seen.outcome)
+      })
+    let events = keys.enter(probe, at: now, rule: LedgerBench.rule, context: context)
+    var state = DocumentState()
+    state.keysByEndpoint["e:443"] = keys
+    _ = state.noteAlerts(of: events, at: "e:443", failures: 0, now: now)
+    let told = Condition.alerts(of: state, [:], in: "f").map { "\($0.kind.name) \($0.isRefusing)" }
+    #expect(
+      told.filter { $0.hasPrefix("chain-") }
+        == [dispute.isRefusing ? "chain-refused true" : "chain-disputed false"])
+  }
+
   @Test(
     "of a chain that comes and goes: it is over the later, the more often it came back within an hour"
   )

@@ -55,6 +55,39 @@ struct ServerConditionTests {
     await receiver.stop()
   }
 
+  @Test(
+    "when only a vantage point is shown a chain that proves nothing, as a warning; when this server is, as apps refused"
+  )
+  func disputedChain() async throws {
+    let server = try await AdministeredService.running(more: notify)
+    let good = ProbeObservation.Outcome.accepted(SeenChain(leaf: SeenCertificate(pin: pin(1))))
+    let bad = ProbeObservation.Outcome.refused(reason: "self-signed", presented: pin(9))
+    /// Probes, and returns how many endpoints the console says apps are refused at.
+    func probe(
+      _ here: ProbeObservation.Outcome, _ oslo: ProbeObservation.Outcome
+    ) async throws -> JSONValue? {
+      server.scripted.observer.show(
+        ProbeResult(observations: [
+          ProbeObservation(outcome: here), ProbeObservation(vantage: "oslo", outcome: oslo),
+        ]), at: Self.host)
+      await server.scripted.service.probe(Self.host)
+      return try await server.call("GET", "/overview")["refusing", "total"]
+    }
+    #expect(try await probe(good, bad) == 0)
+    #expect(await isTold("chain-disputed", "begun"))
+    #expect(told("chain-disputed").first?.json["severity"] == "warning")
+    #expect(try await probe(bad, good) == 1)
+    #expect(await isTold("chain-refused", "begun"))
+    #expect(told("chain-refused").first?.json["severity"] == "critical")
+    #expect(await isTold("chain-disputed", "begun", "over"))
+    // The one is over although the other goes on.
+    #expect(try await probe(good, bad) == 0)
+    #expect(await isTold("chain-refused", "begun", "over"))
+    #expect(await isTold("chain-disputed", "begun", "over", "begun"))
+    await server.stop()
+    await receiver.stop()
+  }
+
   @Test("when the store does not answer at the start, and when it is back")
   func awaitedStore() async throws {
     let yaml = "{type: sqlite, dsn: \"DIR/registry.db\"}"

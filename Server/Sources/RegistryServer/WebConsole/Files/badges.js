@@ -39,6 +39,7 @@ export function badge(text, tone) {
 export const alertKinds = {
   "denied-key-seen": ["bad", "A denied key is shown"],
   "chain-refused": ["bad", "Chain not believed"],
+  "chain-disputed": ["care", "Chain not believed at a vantage point"],
   "ca-missing": ["bad", "No CA that apps ask for"],
   unreachable: ["bad", "Not reachable"],
   "vantage-blocked": ["care", "Vantage points do not reach it"],

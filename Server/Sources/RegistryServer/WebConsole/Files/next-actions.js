@@ -51,6 +51,10 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
     add("bad", `${alert.endpoint} shows too many new keys at once. Find out who answers for its name.`,
       endpointAddress(alert.file, alert.endpoint), "See which");
   }
+  for (const alert of few(ofKind("chain-disputed"))) {
+    add("care", `A vantage point is shown another chain for ${alert.endpoint}, which proves nothing. Find out who stands before it.`,
+      endpointAddress(alert.file, alert.endpoint), "See where");
+  }
   for (const alert of few(ofKind("key-undecided"))) {
     add("care", `${alert.endpoint} has a key that may be gone: what showed it does not answer. Repair that, or deny the key.`,
       endpointAddress(alert.file, alert.endpoint), "See where");
