@@ -160,8 +160,7 @@ struct ConditionCauseTests {
     for (index, step) in cause.steps.enumerated() {
       try await step.happens(server)
       let expected = cause.steps.prefix(index + 1).map(\.told)
-      #expect(await eventually { told().count >= expected.count }, "\(told())")
-      #expect(told() == expected)
+      try #require(await eventually { told() == expected }, "\(told())")
     }
     let begun = try #require(changes().first)
     #expect(begun["file"]?.stringValue == cause.file)
