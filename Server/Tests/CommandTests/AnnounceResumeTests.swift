@@ -192,6 +192,71 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
+  @Test("a certificate is enough in place of the key by a token that may decide")
+  func certificate() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    try directory.write(stage.next.leaf.pem, to: "next.pem")
+    try await Tool.run("token", "--config-path", directory.path()).stdout
+      .write(toFile: directory.path("deciding"), atomically: true, encoding: .utf8)
+    var words = stage.words([
+      "--token-file", directory.path("deciding"), "--then",
+      "echo ran >> \(directory.path("done"))",
+    ])
+    words[1] = directory.path("next.pem")
+    let announced = try await Tool.run(words)
+    #expect(announced.exitCode == 0, "\(announced.stderr)")
+    #expect(try await stage.document().contains(try stage.pin))
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
+  @Test("a list that another key signed is none: no command runs, though it has the key")
+  func foreignList() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    let keys = directory.path("foreign")
+    _ = try await Tool.run("keys", "generate", "--out", keys, "--algorithm", "rsa-2048")
+    let command = "echo ran >> \(directory.path("done"))"
+    let early = try await stage.announce(
+      "--as", "site", "--key", "\(keys)/pub.pem", "--then", command, patience: 1)
+    #expect(early.exitCode == 3 && early.stderr.contains("\(stage.list): "), "\(early.stderr)")
+    #expect(try await stage.document().contains(try stage.pin))
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(stage.lines("done") == 0 && stage.jobs.count == 1)
+    // Of the key that signed it, it is one.
+    #expect(try await stage.announce("--as", "site", "--then", command).exitCode == 0)
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
+  @Test("each list is waited for: no command runs while a second one lacks the key")
+  func secondList() async throws {
+    let stage = try await AnnounceStage()
+    let served = Locked(try await stage.document())
+    #expect(try !served.withLock { $0 }.contains(stage.pin))
+    let site = try LocalHTTPServer { request in
+      guard request.target == "/api/v1/all.json" else { return HTTPResponse(status: 404) }
+      return .text(served.withLock { $0 })
+    }
+    let copy = "http://127.0.0.1:\(site.port)/api/v1/all.json"
+    let early = try await stage.announce(
+      "--list", stage.list, "--list", copy, "--then",
+      "echo ran >> \(stage.stage.directory.path("done"))", patience: 1)
+    #expect(
+      early.exitCode == 3 && early.stderr.contains("\(copy) does not have the key yet"),
+      "\(early.stderr)")
+    let document = try await stage.document()
+    #expect(try document.contains(stage.pin))
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(stage.lines("done") == 0 && stage.jobs.count == 1)
+    served.withLock { $0 = document }
+    let later = try await stage.resume()
+    #expect(later.exitCode == 0, "\(later.stderr)")
+    #expect(stage.lines("done") == 1 && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
   @Test(
     "--wait names what announce does by default, and is refused by --resume, which waits for nothing"
   )
