@@ -106,7 +106,10 @@ extension SslPinningError {
 
   /// The URL with `…` in place of a user name and password: errors end in logs.
   private static func withoutCredentials(_ url: String) -> String {
-    guard let slashes = url.range(of: "//") else { return url }
+    guard let slashes = url.range(of: "//"), !url[..<slashes.lowerBound].contains("@") else {
+      // Mistyped: whatever stands in front of the host.
+      return url.lastIndex(of: "@").map { "…" + url[$0...] } ?? url
+    }
     let authority = url[slashes.upperBound...].prefix { !"/?#".contains($0) }
     guard let at = authority.lastIndex(of: "@") else { return url }
     return url[..<slashes.upperBound] + "…" + url[at...]

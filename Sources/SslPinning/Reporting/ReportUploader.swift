@@ -20,6 +20,7 @@ actor ReportUploader {
   private let owner: String
   private var lastPass: Task<Void, Never>?
   private var timer: Task<Void, Never>?
+  private var isStopped = false
 
   /// Seconds that one POST may take; less than ``ReportRules/lease``.
   private static let timeout: Double = 30
@@ -63,6 +64,7 @@ actor ReportUploader {
 
   /// Saves what is in the inbox and ends: nothing is sent, nothing wakes the worker any more.
   func stop() async {
+    isStopped = true
     await lastPass?.value
     timer?.cancel()
     await save()
@@ -144,7 +146,8 @@ actor ReportUploader {
     let now = clocks.wall()
     let urls = collectors.map(\.description)
     let next = await store.transaction(at: now) { [owner] in $0.nextTime(urls, by: owner) }
-    guard let next, !Task.isCancelled else { return }
+    // Also behind a flush that was cancelled: it has ended the nap before.
+    guard let next, !isStopped else { return }
     let seconds = next <= now ? 1 : min(next - now, Self.longestNap)
     timer = Task { [clocks, wake] in
       do { try await clocks.sleep(Double(seconds)) } catch { return }

@@ -110,6 +110,28 @@ struct FailureReporterTests {
     #expect(try site.received().map { $0["report-id"] }.uniqued.count == 1)
   }
 
+  @Test("a flush that is cancelled, as at the end of an app's time, stops no later try")
+  func cancelledFlush() async throws {
+    site.answer(HTTPResponse(status: 503))
+    let reporter = try site.reporter()
+    reporter.report(ReportSite.verdict())
+    // So many that the worker's own passes are over.
+    for _ in 0..<20 {
+      let flush = Task { await reporter.flush() }
+      flush.cancel()
+      await flush.value
+      await Task.yield()
+    }
+    let before = site.collector.requests.count
+    site.answer(HTTPResponse(status: 204))
+    #expect(
+      await eventually {
+        site.clock.advance(by: 60)
+        return site.collector.requests.count > before
+      })
+    withExtendedLifetime(reporter) {}
+  }
+
   @Test("a report that the collector does not want is not sent again")
   func rejected() async throws {
     site.answer(HTTPResponse(status: 400))

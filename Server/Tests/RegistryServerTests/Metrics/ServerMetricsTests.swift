@@ -227,7 +227,7 @@ struct ServerMetricsTests {
       }
     }
     let bytes = metrics.exposition(at: Self.now)
-    #expect(bytes.count < 10_000_000)
+    #expect(bytes.count < 12_000_000)
     #expect(try PrometheusPage(bytes).samples.count > 90_000)
   }
 
