@@ -127,10 +127,7 @@ extension DocumentState {
         ServerAlert(
           kind: .massChange,
           message: "\(changed.count) endpoints show new keys within ten minutes: \(names)"
-            + (changed.count > 20 ? " and others" : "")
-            + (keys.isEmpty ? "" : "; published without an announcement: ")
-            + keys.joined(separator: ", ")
-            + "; hint: if nobody renewed them, somebody stands between; deny the keys",
+            + (changed.count > 20 ? " and others" : "") + MassChangeReport.listing(keys),
           since: now))
     }
     return identities(of: "") != before
@@ -152,26 +149,28 @@ extension DocumentState {
   private mutating func listKeys(
     of changed: Set<String>, in file: String, _ now: Int64
   ) -> [String] {
-    var listed: [String] = []
-    var candidates: [(id: String, pin: SPKIPin)] = []
-    let orphans = Set(orphans.map(\.id))
-    for (id, endpointKeys) in keysByEndpoint.sorted(by: { $0.key < $1.key })
-    where !orphans.contains(id) {
-      for key in endpointKeys.keys where key.isUnannounced && now - key.firstSeen <= ServerAlert.day
-      {
-        let hasOwn = alerts[id]?.contains { $0.kind == .unannouncedKey && $0.pin == key.pin }
-        if hasOwn != true {
-          listed.append("\(id) \(key.pin.base64)")
-        } else if changed.contains("\(file) \(id)") {
-          candidates.append((id, key.pin))
-        }
-      }
-    }
+    var listed = unannouncedKeys(at: now, haveOwnAlert: false).map { "\($0.id) \($0.pin.base64)" }
+    let candidates = unannouncedKeys(at: now, haveOwnAlert: true)
+      .filter { changed.contains("\(file) \($0.id)") }
     for (id, pin) in candidates.prefix(max(0, Self.mostListed - listed.count)) {
       settle(.unannouncedKey, id, pin: pin)
       listed.append("\(id) \(pin.base64)")
     }
     return listed
+  }
+
+  /// The keys of the last day that nobody announced, by whether an alert of their own tells of them.
+  func unannouncedKeys(at now: Int64, haveOwnAlert: Bool) -> [(id: String, pin: SPKIPin)] {
+    let orphans = Set(orphans.map(\.id))
+    var found: [(id: String, pin: SPKIPin)] = []
+    for (id, endpointKeys) in keysByEndpoint where !orphans.contains(id) {
+      for key in endpointKeys.keys where key.isUnannounced && now - key.firstSeen <= ServerAlert.day
+      {
+        let hasOwn = alerts[id]?.contains { $0.kind == .unannouncedKey && $0.pin == key.pin }
+        if (hasOwn ?? false) == haveOwnAlert { found.append((id, key.pin)) }
+      }
+    }
+    return found.sorted { ($0.id, $0.pin) < ($1.id, $1.pin) }
   }
 
   /// Whether an event is that of the last probe again: a denied key that is still shown, or still too many new

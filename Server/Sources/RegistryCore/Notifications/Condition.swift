@@ -59,6 +59,8 @@ package struct Condition: Sendable, Hashable {
   package var isRefusing: Bool
   /// The patterns that it is about, if it is told again once they are more.
   package var patterns: Set<HostPattern> = []
+  /// What it adds to a mass change of several documents.
+  package var part: MassChangeReport.Part?
 
   /// Whether nobody has to hear of it who heard of the other.
   func isTold(by other: Condition) -> Bool {
@@ -132,6 +134,7 @@ extension Condition {
         isRefusing: isRefusing(alert, state)
           && !state.isVouched(for: alert, by: terms[alert.endpoint]))
       condition.patterns = alert.patterns
+      condition.part = state.part(of: alert, in: file)
       switch alert.kind {
       case .unannouncedKey
       where unlisted[alert.endpoint]?.contains { $0.pin == alert.pin } ?? false:
@@ -209,5 +212,14 @@ extension Condition {
   private static func span(_ seconds: Int64) -> String {
     if seconds >= 2 * 86_400 { return "\(seconds / 86_400) days" }
     return seconds >= 7200 ? "\(seconds / 3600) hours" : "\(seconds / 60) minutes"
+  }
+}
+
+extension [Condition] {
+  /// With one mass change in place of all that documents have of it.
+  package var withOneMassChange: [Condition] {
+    joiningMassChanges(\.part) {
+      Condition(.alert($0.kind), since: $0.since, message: $0.message)
+    }
   }
 }

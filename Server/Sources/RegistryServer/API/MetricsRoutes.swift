@@ -107,14 +107,15 @@ struct MetricsRoute: Sendable {
   private func make() async -> [UInt8] {
     var alerts: [String: Int] = [:]
     var refusing: [String: Int] = [:]
-    var held = 0
+    var (held, conditions) = (0, [Condition]())
     for coordinator in coordinators() {
       let standing = await coordinator.standing
-      for condition in standing.conditions {
-        alerts[condition.kind.name, default: 0] += 1
-        if condition.isRefusing { refusing[condition.kind.name, default: 0] += 1 }
-      }
+      conditions += standing.conditions
       held += standing.held
+    }
+    for condition in conditions.withOneMassChange {
+      alerts[condition.kind.name, default: 0] += 1
+      if condition.isRefusing { refusing[condition.kind.name, default: 0] += 1 }
     }
     let standing = clock.standing
     if standing.doubtedSince != nil { alerts[ServerAlert.Kind.clock.rawValue] = 1 }

@@ -62,7 +62,7 @@ actor ConditionSurvey {
       Condition(
         .alert(alert.kind), file: file, since: alert.since, message: alert.message)
     }
-    return found + (ends?.conditions ?? []) + silent + left
+    return found.withOneMassChange + (ends?.conditions ?? []) + silent + left
   }
 
   /// Once a minute, like what ends: reports are counted within seconds, and told apart by probes.

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools
@@ -15,24 +16,27 @@ struct SuddenChangeTests {
 
   private let observer = ScriptedObserver()
   private let clock = SteppedClock()
-  private let published = PublishedDocuments(files: [Self.file])
+  private static let files = [file] + (0..<count).map { "h\($0).test.json" }
+  private let published = PublishedDocuments(files: Self.files)
   private let log = LogCollector()
   private let health = ServiceHealth()
 
-  private func plan(_ massChange: MassChangeMode) throws -> MonitoringPlan {
+  private func plan(_ massChange: MassChangeMode, _ areApart: Bool) throws -> MonitoringPlan {
     let tls = TLSConfiguration(massChange: massChange)
+    let file = areApart ? "" : ", file: \(Self.file)"
     let keys = (0..<Self.count).map {
-      "{fqdn: h\($0).test, domainName: h\($0).test, file: all.json}"
+      "{fqdn: h\($0).test, domainName: h\($0).test\(file)}"
     }
-    let document = try #require(
-      try configuration("keys: [\(keys.joined(separator: ","))]").documents.first)
-    let coordinator = DocumentCoordinator(
-      CoordinatorSettings(document, tls: tls),
-      services: CoordinatorServices(
-        signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: MemoryStore(),
-        published: published, health: health, log: log.log))
+    let documents = try configuration("keys: [\(keys.joined(separator: ","))]").documents
+    try #require(documents.count == (areApart ? Self.count : 1))
+    let services = CoordinatorServices(
+      signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: MemoryStore(),
+      published: published, health: health, log: log.log)
     for index in 0..<Self.count { show(index, UInt8(index)) }
-    return MonitoringPlan(coordinators: [coordinator], observer: observer, tls: tls)
+    return MonitoringPlan(
+      coordinators: documents.map {
+        DocumentCoordinator(CoordinatorSettings($0, tls: tls), services: services)
+      }, observer: observer, tls: tls)
   }
 
   private func show(_ index: Int, _ key: UInt8) {
@@ -40,7 +44,7 @@ struct SuddenChangeTests {
   }
 
   private var pins: Set<SPKIPin> {
-    Set(published.content(Self.file)?.entries.map(\.pin) ?? [])
+    Set(Self.files.flatMap { published.content($0)?.entries.map(\.pin) ?? [] })
   }
 
   /// Watches, changes what endpoints show, and goes on until each was probed by itself twice; then
@@ -48,7 +52,15 @@ struct SuddenChangeTests {
   private func watch(
     _ massChange: MassChangeMode, changing: () -> Void, then: (() -> Void)? = nil
   ) async throws -> DocumentState {
-    let plan = try plan(massChange)
+    try #require(try await watch(massChange, areApart: false, changing, then: then).first).state
+  }
+
+  /// - Parameter areApart: whether each endpoint has a document of its own.
+  private func watch(
+    _ massChange: MassChangeMode, areApart: Bool, _ changing: () -> Void,
+    then: (() -> Void)? = nil
+  ) async throws -> [DocumentSnapshot] {
+    let plan = try plan(massChange, areApart)
     for coordinator in plan.coordinators { try await coordinator.open() }
     let monitor = plan.monitor(clock: clock, health: health)
     monitor.update(endpoints: await plan.targets(of: monitor, clock: clock))
@@ -66,7 +78,9 @@ struct SuddenChangeTests {
     }
     task.cancel()
     await task.value
-    return await plan.coordinators[0].snapshot.state
+    var snapshots: [DocumentSnapshot] = []
+    for coordinator in plan.coordinators { snapshots.append(await coordinator.snapshot) }
+    return snapshots
   }
 
   @Test("a change of every one is published, and is one alert that lists them")
@@ -82,6 +96,62 @@ struct SuddenChangeTests {
       #expect(alerts.first?.message.contains("h\(index).test:443") == true)
     }
     #expect(log.events("key_published").count == 2 * Self.count)
+  }
+
+  @Test("a change of every one is one alert, also if each has a document of its own")
+  func apart() async throws {
+    let documents = try await watch(.alert, areApart: true) {
+      for index in 0..<Self.count { show(index, UInt8(100 + index)) }
+    }
+    let now = clock.now()
+    let overview = ServerOverview(
+      documents: documents, version: "1",
+      clock: ClockStanding(time: now, wall: now, isSynchronized: true, isConfirmed: true),
+      isLeader: true, readiness: (true, [])
+    ).json(limit: 100)
+    #expect(overview["alertsTotal"] == 1)
+    let alert = try #require(overview["alerts"]?.arrayValue?.first?.objectValue)
+    #expect(alert["kind"] == "mass-change" && alert["file"] == "")
+    let told = documents.flatMap(\.alertConditions).withOneMassChange
+    #expect(told.map(\.message) == [alert["message"]?.stringValue])
+    for index in 0..<Self.count {
+      let key = "h\(index).test:443 \(pin(UInt8(100 + index)).base64)"
+      #expect(told.first?.message.contains(key) == true)
+    }
+    // Each document goes on telling of its own.
+    for document in documents {
+      #expect(document.state.alerts.values.joined().map(\.kind) == [.massChange])
+    }
+  }
+
+  @Test("it is one in the metrics and for a webhook, too")
+  func told() async throws {
+    let receiver = try Receiver()
+    let server = try ScriptedService(
+      keys: "[{fqdn: h0.test}, {fqdn: h1.test}, {fqdn: h2.test}]",
+      more: "notify: {webhook: \"\(receiver.url)\", secret: \(Receiver.secret)}")
+    for index in 0..<3 as Range<UInt8> {
+      server.observer.show(.accepted(pin(index)), at: "h\(index).test")
+    }
+    try await server.start()
+    for index in 0..<3 as Range<UInt8> {
+      server.observer.show(.accepted(pin(100 + index)), at: "h\(index).test")
+      await server.service.probe("h\(index).test")
+    }
+    @Sendable func lists(_ message: String) -> Bool {
+      (0..<3 as Range<UInt8>).allSatisfy { message.contains(pin(100 + $0).base64) }
+    }
+    #expect(
+      await eventually {
+        receiver.changes.contains {
+          $0.text == "begun mass-change" && lists($0.json["message"]?.stringValue ?? "")
+        }
+      })
+    let page = try PrometheusPage(try await server.get("/metrics").body)
+    #expect(page.samples["ssl_pinning_alerts{kind=\"mass-change\"}"] == 1)
+    #expect((page.samples["ssl_pinning_alerts{kind=\"unannounced-key\"}"] ?? 0) == 0)
+    await server.service.stop()
+    await receiver.stop()
   }
 
   @Test("a change of every one is published by none of them, and is an alert for each, if so asked")

@@ -144,6 +144,49 @@ import Testing
     #expect(state.alerts["e0"]?.map(\.since) == [later])
   }
 
+  /// What is told of a document with one endpoint that shows a key that nobody announced.
+  private static func told(
+    _ key: UInt8, in file: String, at since: Int64, isMassChange: Bool
+  ) -> [Condition] {
+    var state = state(1)
+    publish(key, at: 0, among: isMassChange ? [0] : [], since, in: &state)
+    return Condition.alerts(of: state, [:], in: file)
+  }
+
+  @Test("that is one for all documents, and for those that changed in the ten minutes before")
+  func acrossDocuments() throws {
+    let told =
+      Self.told(100, in: "a.json", at: Self.start - 540, isMassChange: false)
+      + Self.told(101, in: "b.json", at: Self.start, isMassChange: true)
+      + Self.told(102, in: "c.json", at: Self.start + 60, isMassChange: true)
+      + Self.told(103, in: "d.json", at: Self.start - 601, isMassChange: false)
+      + Self.told(104, in: "e.json", at: Self.start + 61, isMassChange: false)
+    let all = told.withOneMassChange
+    #expect(
+      all.map(\.kind) == [.alert(.unannouncedKey), .alert(.unannouncedKey), .alert(.massChange)])
+    #expect(all.map(\.file) == ["d.json", "e.json", ""])
+    let change = try #require(all.last)
+    #expect(change.since == Self.start + 60)
+    for key in 100...102 as ClosedRange<UInt8> {
+      #expect(change.message.contains("e0 \(pin(key).base64)"))
+    }
+    for file in ["a", "b", "c"] { #expect(change.message.contains("\(file).json e0")) }
+    // One that is alone says it itself.
+    #expect(Array(told[1...1]).withOneMassChange.map(\.file) == ["b.json"])
+  }
+
+  @Test("that is one for as many documents as it has room to list, and their own for the others")
+  func beyondTheRoom() {
+    let count = DocumentState.mostListed + 5
+    let told = (0..<count).flatMap {
+      Self.told(100, in: "\($0 + 1000).json", at: Self.start, isMassChange: true)
+    }
+    let all = told.withOneMassChange
+    #expect(all.count { $0.file.isEmpty } == 1)
+    #expect(
+      all.map(\.file).filter { !$0.isEmpty } == (count - 5..<count).map { "\($0 + 1000).json" })
+  }
+
   @Test("also after another server wrote")
   func merged() {
     let base = Self.state(3)

@@ -91,7 +91,7 @@ struct ServerOverview {
   /// - Parameter limit: how many alerts and how many expiries are listed.
   func json(limit: Int) -> JSONObject {
     let views = documents.map(DocumentView.init)
-    var alerts = views.flatMap { view in view.alerts.map { (view.document.file, $0) } }
+    var alerts = self.alerts(of: views)
     if let alert = clock.alert { alerts.append(("", alert)) }
     if let store = awaitedStore {
       let message = "the store has not answered since the start: \(store.reason)"
@@ -132,6 +132,20 @@ struct ServerOverview {
       "expiriesTotal": .count(expiries.count),
       "expiries": .array(expiries.prefix(limit).map(\.json)),
     ]
+  }
+
+  /// The documents' alerts, each after its file; one of several documents after none.
+  private func alerts(of views: [DocumentView]) -> [(String, ServerAlert)] {
+    typealias Listed = (file: String, alert: ServerAlert, part: MassChangeReport.Part?)
+    let all = views.flatMap { view in
+      let (file, state) = (view.document.file, view.document.state)
+      return view.alerts.map { Listed(file, $0, state.part(of: $0, in: file)) }
+    }
+    return all.joiningMassChanges {
+      $0.part
+    } as: {
+      ("", $0, nil)
+    }.map { ($0.file, $0.alert) }
   }
 
   /// Where pinned apps are refused now, and by what, the oldest first.

@@ -44,8 +44,8 @@ function told({ message, since }) {
       element("summary", null, "Which"), element("p", null, message.slice(start + 2, end)))];
 }
 
-/// What an alert is about; without a file, the server itself.
-function place({ file, endpoint }) {
-  if (file === "") return "This server";
+/// What an alert is about; without a file, several documents or the server itself.
+function place({ file, kind, endpoint }) {
+  if (file === "") return kind === "mass-change" ? "Several documents" : "This server";
   return endpoint === null ? link(file, documentAddress(file)) : link(endpoint, endpointAddress(file, endpoint));
 }

@@ -40,8 +40,10 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
   }
   const changed = ofKind("mass-change");
   if (changed.length > 0) {
-    add("bad", `Many endpoints showed new keys at once, in ${changed.map(({ file }) => file).join(", ")}. Approve the keys if their certificates were renewed; if nobody renewed them, deny the keys.`,
-      changed.length === 1 ? documentAddress(changed[0].file) : "#/endpoints", changed.length === 1 ? "Look at the document" : "Look at the documents");
+    const places = changed.map(({ file }) => file === "" ? "several documents" : file);
+    const isOne = changed.length === 1 && changed[0].file !== "";
+    add("bad", `Many endpoints showed new keys at once, in ${places.join(", ")}. Approve the keys if their certificates were renewed; if nobody renewed them, deny the keys.`,
+      isOne ? documentAddress(changed[0].file) : "#/endpoints", isOne ? "Look at the document" : "Look at the documents");
   }
   for (const alert of few(ofKind("key-withdrawn"))) {
     add("bad", `${alert.endpoint} showed another key for a moment, and apps took it. Find out who stood between.`,
