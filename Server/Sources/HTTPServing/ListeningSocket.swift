@@ -103,6 +103,8 @@ package struct ListenerIdentity: Sendable, Equatable {
   /// The certificate and its chain, leaf first.
   package let certificatePEM: String
   package let keyPEM: String
+  /// When the first of the certificates ends, in Unix seconds.
+  package let ends: Int64?
 
   /// No file of either kind comes near.
   private static let limit = 1 << 20
@@ -112,8 +114,9 @@ package struct ListenerIdentity: Sendable, Equatable {
   /// - Throws: ``HTTPServerError/certificate(reason:)`` where they do not, or are unreadable.
   init(certificatePEM: String, keyPEM: String) throws(HTTPServerError) {
     do throws(CertificateError) {
-      _ = try ServerIdentity(
-        certificates: Certificate.certificates(inPEM: certificatePEM), key: PrivateKey(pem: keyPEM))
+      let certificates = try Certificate.certificates(inPEM: certificatePEM)
+      _ = try ServerIdentity(certificates: certificates, key: PrivateKey(pem: keyPEM))
+      ends = certificates.compactMap { $0.validity?.notAfter }.min()
     } catch { throw .certificate(reason: "\(error)") }
     self.certificatePEM = certificatePEM
     self.keyPEM = keyPEM

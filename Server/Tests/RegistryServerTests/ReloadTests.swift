@@ -181,8 +181,10 @@ import Testing
     let authority = try CertificateAuthority.makeRoot(name: "Listener Root")
     let server = try ScriptedService(
       keys: Self.one, server: ", certificate: DIR/site.pem, private_key: DIR/site.key")
-    func install() throws -> ServerIdentity {
-      let identity = try authority.issue(names: ["site.test"])
+    func install(_ validity: Validity? = nil) throws -> ServerIdentity {
+      let identity =
+        try validity.map { try authority.issue(names: ["site.test"], validity: $0) }
+        ?? authority.issue(names: ["site.test"])
       try server.directory.write(identity.certificateChainPEM, to: "site.pem")
       try server.directory.write(identity.keyPEM, to: "site.key")
       return identity
@@ -193,13 +195,24 @@ import Testing
       let target = try ProbeTarget(host: "site.test", port: port, connectTo: [.loopback(port)])
       return try await probe.probe(target).presented.first?.pin
     }
+    /// When it ends, as metrics tell it.
+    func end() throws -> Int64? {
+      let page = try PrometheusPage(server.service.metrics.exposition(at: 0))
+      return page.samples["ssl_pinning_listener_certificate_ends_timestamp_seconds"]
+        .map { Int64($0) }
+    }
     let old = try install()
+    #expect(try end() == nil)
     try await server.start()
     #expect(try await shown() == SPKIPin(certificateDER: old.leaf.der))
-    let new = try install()
+    var validity = try #require(old.leaf.validity)
+    #expect(try end() == validity.notAfter)
+    validity.notAfter -= 3600
+    let new = try install(validity)
     try await server.reload(
       keys: Self.one, server: ", certificate: DIR/site.pem, private_key: DIR/site.key")
     #expect(try await shown() == SPKIPin(certificateDER: new.leaf.der))
+    #expect(try end() == validity.notAfter)
     await server.service.stop()
   }
 

@@ -57,6 +57,21 @@ struct ReplicationTests {
   }
 
   @Test(
+    "gives it back if it is asked to, also while a write hangs, and not if it did not lead then")
+  func givesBack() async throws {
+    duty.giveBack()
+    await store.hold(at: gate)
+    let leading = Task { await duty.lead() }
+    #expect(await eventually { gate.count == 1 })
+    #expect(duty.isLeading)
+    duty.giveBack()
+    #expect(await eventually { !log.events("not_leading").isEmpty })
+    #expect(await eventually { store.resigned.withLock { $0 } == 1 })
+    #expect(!duty.isLeading)
+    await end(leading)
+  }
+
+  @Test(
     "looks at what people decided meanwhile where another one led, and only there",
     arguments: [true, false])
   func takesOver(isAfterAnother: Bool) async throws {

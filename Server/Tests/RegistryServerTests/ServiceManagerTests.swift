@@ -163,10 +163,14 @@ struct ServiceManagerTests {
       let (fault, log) = (Locked<MonitorProgress.Fault?>(nil), LogCollector())
       let asked = Locked(0)
       let beats = Task {
-        await manager.keepAlive(clock: SystemClock(), log: log.log) { _ in
-          asked.withLock { $0 += 1 }
-          return fault.withLock { $0 }
-        }
+        var supervision = Supervision(
+          manager, clock: SystemClock(), log: log.log,
+          metrics: ServerMetrics(version: "test", started: 0),
+          fault: { _ in
+            asked.withLock { $0 += 1 }
+            return fault.withLock { $0 }
+          }, giveBack: {})
+        await supervision.run()
       }
       #expect(await eventually { socket.lines.count { $0 == "WATCHDOG=1" } >= 3 })
       fault.withLock { $0 = .idle(milliseconds: 200_000) }
@@ -181,6 +185,77 @@ struct ServiceManagerTests {
       beats.cancel()
       await beats.value
     }
+  }
+
+  /// What was told by some moment: how often that the watching is stuck, that it goes on, and that another server is to lead;
+  /// and the metric.
+  struct Told: Sendable, Equatable {
+    var stuck = 0
+    var over = 0
+    var givenBack = 0
+    var metric = 0.0
+  }
+
+  @Test(
+    "without a manager, a watching that is stuck is told once, and given back if no probe begins at all",
+    arguments: [
+      // Nothing is begun though it is due.
+      (
+        MonitorProgress(running: 0, due: 0),
+        [
+          (180, Told()), (181, Told(stuck: 1, metric: 1)),
+          (196, Told(stuck: 1, givenBack: 1, metric: 1)),
+          (3600, Told(stuck: 1, givenBack: 1, metric: 1)),
+        ]
+      ),
+      // One probe hangs, and others begin: who else would watch them?
+      (
+        MonitorProgress(running: 0, began: 3_600_000, oldest: 0),
+        [(180, Told()), (181, Told(stuck: 1, metric: 1)), (3600, Told(stuck: 1, metric: 1))]
+      ),
+      // This server does not lead.
+      (nil, [(3600, Told())]),
+    ] as [(MonitorProgress?, [(seconds: Int64, told: Told)])])
+  func unmanaged(_ progress: MonitorProgress?, _ looks: [(seconds: Int64, told: Told)]) throws {
+    let (clock, log, current) = (SetClock(), LogCollector(), Locked(progress))
+    let (metrics, givenBack) = (ServerMetrics(version: "test", started: 0), Locked(0))
+    var supervision = Supervision(
+      nil, clock: clock, log: log.log, metrics: metrics,
+      fault: { now in current.withLock { $0 }?.fault(at: now, patience: Self.patience) },
+      giveBack: { givenBack.withLock { $0 += 1 } })
+    func told(_ seconds: Int64) throws -> Told {
+      clock.set(seconds * 1000)
+      supervision.look()
+      let page = try PrometheusPage(metrics.exposition(at: 0))
+      return Told(
+        stuck: log.events("watching_stuck").count, over: log.events("watching_goes_on").count,
+        givenBack: givenBack.withLock { $0 },
+        metric: page.samples["ssl_pinning_watching_stuck"] ?? -1)
+    }
+    for look in looks { #expect(try told(look.seconds) == look.told, "\(look.seconds) s") }
+    current.withLock { $0 = nil }
+    let last = try #require(looks.last).told
+    #expect(
+      try told(3700)
+        == Told(stuck: last.stuck, over: last.stuck, givenBack: last.givenBack, metric: 0))
+  }
+
+  @Test("a process that stood still gives nothing back: it goes on by the next look")
+  func stoodStill() {
+    let (clock, givenBack) = (SetClock(), Locked(0))
+    let progress = Locked(MonitorProgress(running: 0, due: 0))
+    var supervision = Supervision(
+      nil, clock: clock, log: LogCollector().log,
+      metrics: ServerMetrics(version: "test", started: 0),
+      fault: { now in progress.withLock { $0 }.fault(at: now, patience: Self.patience) },
+      giveBack: { givenBack.withLock { $0 += 1 } })
+    for hour in 1...3 as ClosedRange<Int64> {
+      clock.set(hour * 3_600_000)
+      supervision.look()
+      progress.withLock { $0.began = hour * 3_600_000 }
+      supervision.look()
+    }
+    #expect(givenBack.withLock { $0 } == 0)
   }
 
   @Test("waits for nobody who is not there")

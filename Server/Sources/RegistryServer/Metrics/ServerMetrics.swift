@@ -171,6 +171,9 @@ final class ServerMetrics: Sendable {
     vantages.forgetProbes()
   }
 
+  /// Whether the watching is stuck, while this server leads.
+  func watching(isStuck: Bool) { service.watchingStuck.set(isStuck ? 1 : 0) }
+
   /// Whether the server goes by the machine's clock, and how far that is ahead of the time it goes by.
   func clock(_ standing: ClockStanding) {
     service.clockBelieved.set(standing.doubtedSince == nil ? 1 : 0)

@@ -13,6 +13,14 @@ final class ServiceMetrics: Sendable {
   private let leaders = MetricFamily(
     "ssl_pinning_leader", help: "1 while this server leads those on its store, else 0"
   ) { Gauge() }
+  private let stuck = MetricFamily(
+    "ssl_pinning_watching_stuck",
+    help: "1 while this server leads and its watching does not go on, else 0"
+  ) { Gauge() }
+  private let listenerEnds = MetricFamily(
+    "ssl_pinning_listener_certificate_ends_timestamp_seconds",
+    help: "When the certificate ends that this server shows to its callers, in Unix time"
+  ) { Gauge() }
   private let absences = MetricFamily(
     "ssl_pinning_store_awaited",
     help: "1 while the store has not answered since the start, else 0"
@@ -120,6 +128,7 @@ final class ServiceMetrics: Sendable {
   let clockSynchronized: Gauge
   let clockOffset: Gauge
   let leader: Gauge
+  let watchingStuck: Gauge
   let reloadSuccess: Gauge
   let reloadTime: Gauge
   let reportBytes: Gauge
@@ -138,7 +147,7 @@ final class ServiceMetrics: Sendable {
     (clockBelieved, clockOffset) = (clockBelief.cell(), clockOffsets.cell())
     clockSynchronized = clockSync.cell()
     clockBelieved.set(1)
-    leader = leaders.cell()
+    (leader, watchingStuck) = (leaders.cell(), stuck.cell())
     pending = approvals.cell()
     (storeAwaited, proposed) = (absences.cell(), proposals.cell())
     reloadSuccess = reloads.cell()
@@ -161,11 +170,13 @@ final class ServiceMetrics: Sendable {
     for outcome in ReportOutcome.allCases { _ = reports.cell(outcome.rawValue) }
     reports([:])
     tokens(endAt: nil)
+    listener(endsAt: nil)
   }
 
   var all: [any ExposedMetric] {
     [
-      build, start, reloads, reloadTimes, leaders, approvals, proposals, open, refusing, requests,
+      build, start, listenerEnds, reloads, reloadTimes, leaders, stuck, approvals, proposals, open,
+      refusing, requests,
       requestDuration, absences, storeDuration, storeErrors,
       reports, reportChains, reportClasses, reportRecord, reportGroupsDropped, readableReports,
       reportRecordsSetAside, clockBelief, clockSync, clockOffsets, notifications,
@@ -195,6 +206,11 @@ final class ServiceMetrics: Sendable {
   /// When the first token ends of those that are in use and were made to last, in Unix seconds; `nil` if there is none.
   func tokens(endAt end: Int64?) {
     if let end { tokenEnds.cell().set(Double(end)) } else { tokenEnds.remove() }
+  }
+
+  /// When the certificate ends that callers are shown, in Unix seconds; `nil` if there is none.
+  func listener(endsAt end: Int64?) {
+    if let end { listenerEnds.cell().set(Double(end)) } else { listenerEnds.remove() }
   }
 
   /// How many reported chains led to an authority.

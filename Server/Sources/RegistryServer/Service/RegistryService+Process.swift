@@ -45,17 +45,19 @@ extension RegistryService {
       let wait = health.awaitedStore.map { ", waiting for the store: \($0.reason)" } ?? ""
       manager?.notify(.ready, status: listening() + wait)
     }
-    let beats = Task { [self] in
-      guard let manager else { return }
-      await manager.keepAlive(clock: clock, log: log) { fault(at: $0) }
+    let supervising = Task { [self] in
+      var supervision = Supervision(
+        manager, clock: clock, log: log, metrics: metrics, fault: { self.fault(at: $0) },
+        giveBack: duty.giveBack)
+      await supervision.run()
     }
     let name = await signal.wait()
     let refusal = waiting.withLock { $0.refusal }
     if refusal == nil { log.event(.info, "signal", ["signal": name]) }
     manager?.notify(.stopping)
     await stop()
-    beats.cancel()
-    await beats.value
+    supervising.cancel()
+    await supervising.value
     if let refusal { throw .store(refusal) }
   }
 

@@ -27,6 +27,8 @@ final class Replication: Sendable {
   private let believesStore: @Sendable () async -> Bool
   private let whenTakingOver: @Sendable () async -> Void
   private let state: Locked<State>
+  /// Rings if the leadership is to be given back.
+  private let givingBack = AsyncSignal()
 
   /// How often, in milliseconds, a store is asked for changes that it should have told.
   private static let refreshInterval: Int64 = 60_000
@@ -64,6 +66,16 @@ final class Replication: Sendable {
 
   /// How far the watching is; `nil` while this server does not watch.
   var progress: MonitorProgress? { state.withLock(\.running)?.progress }
+
+  /// Leads no more, for another server to take over: the watching is stuck here. This one tries to lead again once that has ended.
+  func giveBack() {
+    let isLeading = state.withLock { state in
+      // What the other one decides counts from now on.
+      if state.isLeading { state.isFollowing = true }
+      return state.isLeading
+    }
+    if isLeading { givingBack.ring() }
+  }
 
   /// Probes an endpoint now, whoever leads, until nothing waits for another probe.
   func probe(_ endpoint: WatchedEndpoint, of coordinator: DocumentCoordinator) async {
@@ -209,6 +221,7 @@ final class Replication: Sendable {
         while !Task.isCancelled { await runOnce() }
       }
       group.addTask { await leadership.ended() }
+      group.addTask { [givingBack] in await givingBack.wait() }
       await withTaskCancellationHandler {
         _ = await group.next()
       } onCancel: {

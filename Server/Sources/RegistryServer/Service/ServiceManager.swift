@@ -5,7 +5,7 @@ import SslPinningPlatform
 /// The service manager that started the process, such as systemd, by the protocol of sd_notify(3): a datagram for each
 /// message to the socket that `NOTIFY_SOCKET` names.
 ///
-/// - A sign of life is sent only while the watching goes on (``MonitorProgress``): a server that is stuck is started
+/// - A sign of life is sent only while the watching goes on (``Supervision``): a server that is stuck is started
 ///   anew, with what its store has. A network that is slow, and a store that does not answer, restart nothing.
 /// - Nothing here fails: a manager that cannot be reached finds out by itself.
 public struct ServiceManager: Sendable {
@@ -55,32 +55,7 @@ public struct ServiceManager: Sendable {
     send(lines)
   }
 
-  /// Gives signs of life until the task is cancelled, two for each deadline, and none while the watching is stuck.
-  ///
-  /// - Parameter fault: what the watching is stuck in, at a reading of the clock.
-  func keepAlive(
-    clock: any ServerClock, log: ServerLog,
-    fault: @Sendable (_ now: Int64) -> MonitorProgress.Fault?
-  ) async {
-    guard let deadline else { return }
-    var wasStuck = false
-    repeat {
-      if let fault = fault(clock.uptime()) {
-        if !wasStuck {
-          log.event(
-            .error, "watching_stuck",
-            ["reason": "\(fault)", "message": "the service manager is to start the server anew"])
-          send(["STATUS=stuck: \(fault)"])
-        }
-        wasStuck = true
-      } else {
-        notify(.alive, status: wasStuck ? "watching again" : nil)
-        wasStuck = false
-      }
-    } while (try? await clock.sleep(milliseconds: deadline / 2)) != nil
-  }
-
-  private func send(_ lines: [String]) {
+  fileprivate func send(_ lines: [String]) {
     let descriptor = socket(
       AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return }
@@ -104,5 +79,73 @@ public struct ServiceManager: Sendable {
           socklen_t(length))
       }
     }
+  }
+}
+
+/// Looks after the watching, whether a service manager started the process or not.
+///
+/// - That it is stuck is told once, in the log, by a metric and to the manager, and so is that it goes on again.
+/// - A manager that wants signs of life gets two for each deadline, and none while the watching is stuck.
+/// - If no probe is begun any more, the leadership is given back with the second look in a row that finds it so: a process that
+///   merely stood still goes on by then. A single probe that hangs keeps no others, so this server goes on leading.
+struct Supervision {
+  let manager: ServiceManager?
+  let clock: any ServerClock
+  let log: ServerLog
+  let metrics: ServerMetrics
+  /// What the watching is stuck in, at a reading of the clock.
+  let fault: @Sendable (_ now: Int64) -> MonitorProgress.Fault?
+  /// Has another server lead.
+  let giveBack: @Sendable () -> Void
+
+  private var isStuck = false
+  /// How many looks in a row found that no probe is begun.
+  private var idleLooks = 0
+
+  /// Milliseconds from one look to the next if no manager says otherwise.
+  private static let pause: Int64 = 15_000
+
+  init(
+    _ manager: ServiceManager?, clock: any ServerClock, log: ServerLog, metrics: ServerMetrics,
+    fault: @escaping @Sendable (_ now: Int64) -> MonitorProgress.Fault?,
+    giveBack: @escaping @Sendable () -> Void
+  ) {
+    (self.manager, self.clock, self.log, self.metrics) = (manager, clock, log, metrics)
+    (self.fault, self.giveBack) = (fault, giveBack)
+  }
+
+  /// Goes on until the task is cancelled.
+  mutating func run() async {
+    let pause = manager?.deadline.map { $0 / 2 } ?? Self.pause
+    repeat { look() } while (try? await clock.sleep(milliseconds: pause)) != nil
+  }
+
+  /// Looks once.
+  mutating func look() {
+    let fault = fault(clock.uptime())
+    metrics.watching(isStuck: fault != nil)
+    guard let fault else {
+      if isStuck { log.event(.info, "watching_goes_on") }
+      if manager?.deadline != nil {
+        manager?.notify(.alive, status: isStuck ? "watching again" : nil)
+      }
+      (isStuck, idleLooks) = (false, 0)
+      return
+    }
+    if !isStuck {
+      let isRestarted = manager?.deadline != nil
+      log.event(
+        .error, "watching_stuck",
+        [
+          "reason": "\(fault)",
+          "message": isRestarted
+            ? "the service manager is to start the server anew"
+            : "new keys may not be seen; hint: restart the server",
+        ])
+      manager?.send(["STATUS=stuck: \(fault)"])
+    }
+    isStuck = true
+    if case .idle = fault { idleLooks += 1 } else { idleLooks = 0 }
+    if idleLooks == 2 { giveBack() }
   }
 }

@@ -94,6 +94,7 @@ struct ObservingDocumentsTests {
     "SslPinningNoLeader", "SslPinningTwoLeaders", "SslPinningOpenAlerts", "SslPinningStoreSlow",
     "SslPinningRequestsFail", "SslPinningReportsNotKept", "SslPinningNotificationsFail",
     "SslPinningConfigurationRefused", "SslPinningLogDropped", "SslPinningSeriesRefused",
+    "SslPinningWatchingStuck", "SslPinningListenerCertificateExpires",
   ]
 
   /// The severities that each kind of notification may have, by the column "Apps are refused" of `notifications.md`.

@@ -25,6 +25,8 @@ actor TroubledStore: WholeHistoryStore {
   private var term: LeadershipTerm?
   /// How often somebody wanted to lead.
   let attempts = Locked(0)
+  /// How often somebody gave the leadership back.
+  let resigned = Locked(0)
 
   func fail(_ isFailing: Bool) { trouble = isFailing ? .refused : .none }
 
@@ -94,7 +96,7 @@ actor TroubledStore: WholeHistoryStore {
   func lead() -> (any StoreLeadership)? {
     attempts.withLock { $0 += 1 }
     guard term == nil else { return nil }
-    term = LeadershipTerm()
+    term = LeadershipTerm { [resigned] in resigned.withLock { $0 += 1 } }
     return term
   }
 
