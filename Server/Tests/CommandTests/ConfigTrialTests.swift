@@ -24,11 +24,11 @@ struct ConfigTrialTests {
   }
 
   private func write(_ more: String, to directory: TemporaryDirectory) throws {
-    let hasStore = more.contains("storage:")
+    let (hasStore, hasServer) = (more.contains("storage:"), more.contains("server:"))
     try directory.write(
       """
       keys: [{fqdn: a.invalid, file: a.json}]
-      server: {listen: "127.0.0.1:0"}
+      \(hasServer ? "" : "server: {listen: \"127.0.0.1:0\"}")
       \(hasStore ? "" : "storage: {dsn: \(directory.path("new/registry.db"))}")
       \(more.replacing("DIR", with: directory.path()))
       """, to: "config.yaml")
@@ -116,6 +116,28 @@ struct ConfigTrialTests {
     ("storage: {type: sqlite, dsn: DIR/store.db}", ("store.db", "no database"), 3, "store.db"),
     ("storage: {type: sqlite, dsn: DIR/config.yaml/store.db}", nil, 3, "config.yaml"),
     ("storage: {type: fs, dump_dir: DIR/config.yaml/docs}", nil, 3, "config.yaml"),
+    (
+      "server: {listen: '127.0.0.1:0', certificate: DIR/site.pem, private_key: DIR/site.key}", nil,
+      3,
+      "site.pem"
+    ),
+    ("server: {listen: '192.0.2.1:1'}", nil, 3, "192.0.2.1:1"),
+    ("metrics: {listen: '192.0.2.1:1'}", nil, 3, "192.0.2.1:1"),
+    ("publish: {online_keys: [DIR/online.pem]}", nil, 1, "online.pem"),
+    ("publish: {online_keys: [DIR/online.pem]}", ("online.pem", "no key"), 1, "online.pem"),
+    (
+      "tls: {vantage_points: [{name: oslo, proxy: 'https://127.0.0.1:1', certificate: DIR/v.pem, key: DIR/v.key}]}",
+      nil, 3, "the vantage point oslo"
+    ),
+    (
+      "tls: {client_certificate: DIR/probe.pem, client_key: DIR/probe.key}",
+      ("probe.pem", "no certificate"), 3, "tls.client_certificate"
+    ),
+    ("notify: {webhook: 'https://127.0.0.1:1/', ca: DIR/ca.pem}", nil, 3, "notify.ca"),
+    (
+      "notify: {webhook: 'https://127.0.0.1:1/', ca: DIR/ca.pem}", ("ca.pem", "no certificate"), 3,
+      "notify.ca"
+    ),
   ]
 
   @Test(

@@ -179,6 +179,29 @@ struct DrillRuleTests {
     #expect(never.0 == .lockedOut)
   }
 
+  @Test("Seconds with a refusal are counted once, and printed")
+  func refusedSeconds() async {
+    let counter = Counter()
+    // Both apps are refused in the first of three seconds, and one of them in the second.
+    let late = Dialer(name: "late") { [through, pinFailure] url in
+      await counter.next() <= 3 ? pinFailure : await through.dial(url)
+    }
+    let row = Row.change("change") { [url] log in
+      log.changed()
+      for _ in 0..<3 {
+        for _ in 0..<2 { _ = await log.attempt(url, late, expecting: "gotcha") }
+        log.nextSecond()
+      }
+      log.healed(after: 2, bound: 70)
+      let outcome = ChangeOutcome("shown", log)
+      #expect(outcome.refused == 3 && outcome.refusedSeconds == 2)
+      return outcome
+    }
+    let result = await RowResult.run(row)
+    #expect(result.end == .held)
+    #expect(result.line.contains("6 requests, refused 3 in 2 s"), "\(result.line)")
+  }
+
   @Test(
     "A client that cannot be made is a lock-out, and a document that is believed lets somebody in")
   func withoutRequests() async {
