@@ -166,7 +166,21 @@ struct ConfigTrialTests {
     #expect(checked.stdout.contains("keys[0]"))
     let started = try await start(directory)
     #expect(started.exitCode == code && started.stderr.contains(says), "\(started.stderr)")
+    // Up's log is JSON, and so is its last word.
+    for line in started.stderr.split(separator: "\n") {
+      #expect((try? JSONValue(parsing: Array(line.utf8)))?.objectValue != nil, "\(line)")
+    }
+    #expect(started.stderr.contains("\"event\":\"up_failed\""), "\(started.stderr)")
     #expect(try await check(directory, "--offline").exitCode == 0)
+  }
+
+  @Test("what ends up is plain text where the log is")
+  func plainFailure() async throws {
+    let directory = try stage("tls: {dir: DIR/nowhere}\nlog: {format: text}")
+    let started = try await start(directory)
+    let last = started.stderr.split(separator: "\n").last ?? ""
+    #expect(started.exitCode == 3 && last.contains("prv.pem"), "\(started.stderr)")
+    #expect(!started.stderr.contains("up_failed"))
   }
 
   @Test("says that the store goes by another prv.pem, and that a record was changed")

@@ -38,7 +38,13 @@ enum Up {
         let scheme = configuration.server.certificate == nil ? "http" : "https"
         announcements.append(Array("listening on \(scheme)://\(address)\n".utf8))
       }
-    } catch { throw failure(error) }
+    } catch {
+      let failure = failure(error)
+      // Whoever reads the log by machine reads this, too.
+      guard configuration.logFormat == .json else { throw failure }
+      log.event(.error, "up_failed", ["reason": failure.message])
+      return failure.status
+    }
     return .yes
   }
 

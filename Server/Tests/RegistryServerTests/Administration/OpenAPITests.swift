@@ -178,6 +178,17 @@ struct OpenAPITests {
     }
   }
 
+  @Test("a body has no members but those described: others are refused")
+  func strictBodies() throws {
+    let document = try document()
+    for operation in document.operations {
+      guard let body = operation.json["requestBody"]?.objectValue else { continue }
+      let media = body["content"]?.objectValue?["application/json"]?.objectValue
+      let schema = OpenAPIDocument.resolve(media?["schema"], in: document.root)
+      #expect(schema?["additionalProperties"] == false, "\(operation.id)")
+    }
+  }
+
   @Test(
     "the comparison notices what is missing, too much, of another type, and not known to it",
     arguments: [
@@ -185,6 +196,7 @@ struct OpenAPITests {
       (#"{"a":1,"c":["x"]}"#, true), ("{}", false), (#"{"a":"1"}"#, false), (#"{"a":1.5}"#, false),
       (#"{"a":11}"#, false), (#"{"a":null}"#, false), (#"{"a":1,"b":"z"}"#, false),
       (#"{"a":1,"c":["xxx"]}"#, false), (#"{"a":1,"c":"x"}"#, false), (#"{"a":1,"d":1}"#, false),
+      (#"{"a":1,"g":"AB="}"#, true), (#"{"a":1,"g":"A="}"#, false), (#"{"a":1,"g":"AB=="}"#, false),
       (#"{"a":1,"e":1}"#, false), (#"{"a":1,"f":1}"#, false), ("[]", false),
     ])
   func schemaCheck(value: String, isGood: Bool) throws {
@@ -194,7 +206,8 @@ struct OpenAPITests {
         {"type":"object","required":["a"],"properties":{"a":{"type":"integer","maximum":10},
          "b":{"type":"string","nullable":true,"enum":["x","y",null]},
          "c":{"type":"array","items":{"$ref":"#/components/schemas/S"}},
-         "e":{"type":"integer","multipleOf":1},"f":{"$ref":"#/components/schemas/T"}}}
+         "e":{"type":"integer","multipleOf":1},"f":{"$ref":"#/components/schemas/T"},
+         "g":{"type":"string","pattern":"^[A-Z]{2}=$"}}}
         """#.utf8))
     let check = SchemaCheck(schemas: ["S": ["type": "string", "maxLength": 2]])
     let problems = check.problems(try JSONValue(parsing: [UInt8](value.utf8)), schema)

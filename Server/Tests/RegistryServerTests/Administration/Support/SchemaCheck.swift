@@ -10,7 +10,7 @@ struct SchemaCheck {
 
   private static let known: Set<String> = [
     "$ref", "type", "required", "properties", "items", "enum", "nullable", "description",
-    "default", "minimum", "maximum", "minLength", "maxLength",
+    "default", "minimum", "maximum", "minLength", "maxLength", "pattern", "additionalProperties",
   ]
 
   /// The keywords of a schema that this check does not know, those of its parts included.
@@ -47,6 +47,11 @@ struct SchemaCheck {
       let count = Int64(string.unicodeScalars.count)
       let least = schema["minLength"]?.integerValue ?? 0
       let most = schema["maxLength"]?.integerValue ?? .max
+      if let pattern = schema["pattern"]?.stringValue,
+        (try? Regex(pattern)).map({ string.wholeMatch(of: $0) == nil }) ?? true
+      {
+        return ["\(place): \(string) is not as \(pattern)"]
+      }
       return (least...most).contains(count) ? [] : ["\(place): \(count) characters"]
     case ("boolean", .bool): return []
     case ("integer", .number(let number)):
