@@ -198,6 +198,37 @@ extension ConsoleTests {
       await stage.stop()
     }
 
+    @Test(
+      "changes of how it is watched what was changed in the dialog: what others said meanwhile stays"
+    )
+    func changing() async throws {
+      let (stage, page) = try await Self.open("[{fqdn: www.example.com, file: example.json}]")
+      let place = "documents/example.json/endpoints/www.example.com%3A443"
+      let watched = "[data-key=section-how-it-is-watched]"
+      try await page.press("Change")
+      try await stage.patch(place, #"{"approval":"manual"}"#)
+      try await page.fill("Interval", with: "30s")
+      try await page.press("Change", in: "dialog")
+      try await page.wait(for: "30s", in: watched)
+      #expect(try await stage.get(place).contains(#""approval":"manual""#))
+      try await page.wait(for: "a person decides", in: watched)
+
+      try await page.press("Change")
+      try await stage.patch(place, #"{"interval":"45s"}"#)
+      try await page.browser.run("document.querySelector('dialog select').value = 'auto'")
+      try await page.press("Change", in: "dialog")
+      try await page.wait(for: "the rules decide", in: watched)
+      #expect(try await stage.get(place).contains(#""interval":"45s""#))
+      try await page.wait(for: "45s", in: watched)
+
+      // Nothing is sent where nothing was changed.
+      try await page.press("Change")
+      try await page.press("Change", in: "dialog")
+      try await page.wait(for: "Nothing had to change.", in: "#notice")
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
     @Test("revokes, pauses, changes, takes out and brings back")
     func administering() async throws {
       let (stage, page) = try await Self.open(

@@ -74,6 +74,15 @@ struct ConsoleStage {
     return String(decoding: answer.body, as: UTF8.self)
   }
 
+  /// Changes what is at a path, as another person does beside the console.
+  func patch(_ path: String, _ body: String) async throws {
+    let answer = try await HTTPProbe.fetch(
+      "\(try origin)/api/v1/admin/\(path)",
+      headers: ["Authorization": "Bearer \(try token(name: "bob"))"], method: "PATCH",
+      body: [UInt8](body.utf8))
+    try #require(answer.status == 200)
+  }
+
   /// Has an endpoint show a certificate under an issuer, and probes it.
   ///
   /// - Parameter silent: a vantage point that does not answer meanwhile.

@@ -37,18 +37,22 @@ export function addEndpoint(file, defaults, refresh) {
   });
 }
 
-/// Asks how an endpoint is to be watched.
-export function changeEndpoint(file, { id, interval, approval }, refresh) {
+/// Asks how an endpoint is to be watched. Only what was changed is sent: the rest may be another person's by now, and whatever
+/// is sent overrules the configuration from then on.
+export function changeEndpoint(file, { id, ...before }, refresh) {
   ask({
     title: "Change how it is watched",
     text: element("p", null, element("strong", null, id)),
     fields: [
-      line("Interval", "interval", { value: interval, required: true, hint: intervalHint }),
-      choice("New keys", "approval", approvals, approval),
+      line("Interval", "interval", { value: before.interval, required: true, hint: intervalHint }),
+      choice("New keys", "approval", approvals, before.approval),
       reason(false),
     ],
     verb: "Change",
-    act: (values) => api.changeEndpoint(file, id, values),
+    act({ why, ...values }) {
+      const changed = Object.entries(values).filter(([name, value]) => value !== before[name]);
+      return changed.length === 0 ? { changes: [] } : api.changeEndpoint(file, id, { ...Object.fromEntries(changed), why });
+    },
     done: ({ changes }) => { notify(changes.length === 0 ? "Nothing had to change." : `${id} is watched as you said.`); refresh(); },
   });
 }
