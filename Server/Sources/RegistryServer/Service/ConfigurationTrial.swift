@@ -72,6 +72,7 @@ public struct ConfigurationTrial: Sendable {
     for document in configuration.documents {
       let state = states[document.file] ?? DocumentState()
       warnings += DifferingTerms.messages(in: document, state)
+      warnings += OverruledApprovals.messages(in: document, state, configuration.tls.approval)
       warnings += TakenOutEndpoints.ids(in: document, state).map {
         TakenOutEndpoints.message($0, document.file, state)
       }
@@ -463,5 +464,26 @@ enum TakenOutEndpoints {
     return
       "\(id) is configured in \(file) and not watched: \(reason); hint: ssl-pinning admin add, or"
       + " take it out of the configuration as well"
+  }
+}
+
+/// Endpoints at which people said otherwise than the configuration who decides about new keys. Whoever writes
+/// `approval: manual` must not believe that keys wait where they do not.
+enum OverruledApprovals {
+  /// - Parameter usual: `tls.approval`. Against `auto`, which nobody has to write, a person's word is no news.
+  static func messages(
+    in document: DocumentConfiguration, _ state: DocumentState, _ usual: ApprovalMode
+  ) -> [String] {
+    let written = Dictionary(
+      document.endpoints.map { ($0.id, $0.approval) }, uniquingKeysWith: { one, _ in one }
+    ).compactMapValues(\.self)
+    return state.endpoints(configured: document.endpoints).compactMap { endpoint in
+      guard let said = written[endpoint.id] ?? (usual == .manual ? usual : nil),
+        let own = endpoint.approval, own != said
+      else { return nil }
+      return
+        "\(endpoint.id) in \(document.file) does not go by approval: \(said.rawValue) of the configuration: an"
+        + " administrator set \(own.rawValue); hint: change that in the console, or by PATCH of the endpoint"
+    }
   }
 }

@@ -331,14 +331,18 @@ extension RegistryService {
 
   /// Tells where the configuration and what people decided are at odds.
   func tellOdds(
-    _ documents: [DocumentConfiguration], _ coordinators: [DocumentCoordinator]
+    _ configuration: ServerConfiguration, _ coordinators: [DocumentCoordinator]
   ) async {
+    let (documents, approval) = (configuration.documents, configuration.tls.approval)
     let known = Dictionary(documents.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
     for coordinator in coordinators {
       guard let document = known[coordinator.file] else { continue }
       let state = await coordinator.state
       for message in DifferingTerms.messages(in: document, state) {
         log.event(.warn, "terms_differ", ["file": document.file, "message": message])
+      }
+      for message in OverruledApprovals.messages(in: document, state, approval) {
+        log.event(.warn, "approval_differs", ["file": document.file, "message": message])
       }
       for id in TakenOutEndpoints.ids(in: document, state) {
         log.event(

@@ -213,7 +213,7 @@ public final class RegistryService: Sendable {
     // Each knows by now what the others deny.
     for coordinator in duty.coordinators { await coordinator.shareDenials(at: clock.now()) }
     for coordinator in duty.coordinators { await coordinator.checkSigning(at: clock.now()) }
-    await tellOdds(configuration.documents, duty.coordinators)
+    await tellOdds(configuration, duty.coordinators)
     if let warning = await store.warning {
       log.event(.warn, "storage_may_lose", ["message": warning])
     }
@@ -390,7 +390,7 @@ public final class RegistryService: Sendable {
       let state = await coordinator.state
       if !state.document.isEmpty { tellLeft(coordinator.file, signed: state.signed) }
     }
-    if isOpen { await tellOdds(new.documents, next.coordinators) }
+    if isOpen { await tellOdds(new, next.coordinators) }
     metrics.configured(new.documents)
     await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
