@@ -129,7 +129,8 @@ extension DocumentState {
   }
 
   /// Publishes a key ahead of its use. One that is published already is announced anew if it is about to leave, since
-  /// another key is shown in its place. Else it would be gone when it is used.
+  /// another key is shown in its place. Else it would be gone when it is used. One that is listed because probes found it is
+  /// vouched for: else it would be withdrawn once it is not shown, though whoever announces it means to use it later.
   ///
   /// - Parameter limit: how many announced keys that nobody has seen the endpoint may have by then.
   package mutating func stage(
@@ -142,7 +143,12 @@ extension DocumentState {
     if let key = endpointKeys.keys.first(where: { $0.pin == pin }) {
       guard key.state == .retiring,
         endpointKeys.keys.contains(where: { $0.state == .active && $0.isUsable(beside: denied) })
-      else { throw .keyExists(pin) }
+      else {
+        guard endpointKeys.vouch(for: pin) else { throw .keyExists(pin) }
+        keysByEndpoint[id] = endpointKeys
+        settle(.unannouncedKey, id, pin: pin)
+        return [request.entry("key_staged", id, pin)]
+      }
       endpointKeys.withdraw(pin)
     }
     // Whoever may announce keys of one host must not fill the document of all until clients refuse it.

@@ -107,6 +107,41 @@ import Testing
     #expect(Set(after.keys.map(\.pin)) == [pin(1), pin(2)])
   }
 
+  @Test("may be listed because it was seen: announced, it is not withdrawn when it is gone again")
+  func announcedInUse() throws {
+    let request = DocumentState.Request(who: "ada", at: 105, why: "")
+    for isAnnounced in [false, true] {
+      var state = DocumentState()
+      var endpointKeys = EndpointKeys()
+      for (time, key) in [(0, 1), (100, 2), (102, 2), (104, 2)] as [(Int64, UInt8)] {
+        _ = endpointKeys.enter(.accepted(pin(key)), at: time, rule: Self.rule)
+      }
+      state.keysByEndpoint["a"] = endpointKeys
+      state.alerts["a"] = [
+        ServerAlert(
+          kind: .unannouncedKey, endpoint: "a", pin: pin(2), message: "it is published", since: 104)
+      ]
+      if isAnnounced {
+        let entries = try state.stage(pin(2), at: "a", request)
+        #expect(entries.map(\.event) == ["key_staged"] && entries.map(\.who) == ["ada"])
+        #expect(state.alerts["a"]?.isEmpty ?? true)
+        // It is in use all the same. From then on it exists.
+        #expect(state.keysByEndpoint["a"]?.keys.map(\.state) == [.retiring, .active])
+        #expect(throws: AdministrationError.keyExists(pin(2))) {
+          try state.stage(pin(2), at: "a", request)
+        }
+      }
+      var events: [KeyEvent] = []
+      for probe in 1...40 {
+        events +=
+          state.keysByEndpoint["a"]?.enter(
+            .accepted(pin(1)), at: 104 + Int64(probe) * 20, rule: Self.rule) ?? []
+      }
+      #expect(events.contains(.withdrawn(pin(2))) == !isAnnounced)
+      #expect(state.keysByEndpoint["a"]?.keys.contains { $0.pin == pin(2) } == isAnnounced)
+    }
+  }
+
   @Test("says nothing of a CA: alone on the list, another key waits for a person")
   func vouchesForNoCA() {
     var bench = LedgerBench()
