@@ -304,6 +304,32 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
+  @Test("what was begun and cannot be read is named, and not over: the others go on")
+  func unreadable() async throws {
+    let stage = try await AnnounceStage()
+    try await stage.stopServer()
+    let marker = stage.stage.directory.path("done")
+    for name in ["a", "b"] {
+      let early = try await stage.announce(
+        "--as", name, "--then", "echo \(name) >> \(marker)", patience: 1)
+      #expect(early.exitCode == 3, "\(early.stderr)")
+    }
+    let path = try #require(stage.paths.first)
+    let (whole, name) = (try stage.job(path), URL(filePath: path).lastPathComponent)
+    try await stage.startServer()
+    for text in ["", String(whole.prefix(100))] {
+      try text.write(toFile: path, atomically: false, encoding: .utf8)
+      let resumed = try await stage.resume()
+      #expect(resumed.exitCode == 3 && resumed.stderr.contains(name), "\(resumed.stderr)")
+      #expect(stage.lines("done") == 1 && stage.paths == [path])
+    }
+    try whole.write(toFile: path, atomically: false, encoding: .utf8)
+    let resumed = try await stage.resume()
+    #expect(resumed.exitCode == 0 && stage.jobs.isEmpty, "\(resumed.stderr)")
+    #expect(stage.lines("done") == 2)
+    try await stage.stopServer()
+  }
+
   @Test("a folder that others could exchange is not gone by")
   func exchangeable() async throws {
     let stage = try await AnnounceStage()

@@ -84,9 +84,16 @@ enum AnnounceCommand {
         "--wait and --resume exclude each other; hint: --resume tries once, and waits for nothing")
     }
     // Commands may take long, and who settles must be looked at meanwhile: all others first.
-    let all = try AnnouncementJob.all(in: folder)
+    let (all, unread) = try AnnouncementJob.all(in: folder)
+    for path in unread {
+      Terminal.say(
+        "\(path) cannot be read as an announcement, and nothing goes on with it; hint: announce its key again, and delete"
+          + " the file if it is still there")
+    }
     let (silent, recent) = (SilentPlaces(), AnnouncementRun.Lists())
-    var (status, ready) = (ExitStatus.yes, [AnnouncementJob]())
+    var (status, ready) = (
+      unread.isEmpty ? ExitStatus.yes : .couldNotFindOut, [AnnouncementJob]()
+    )
     for begun in all {
       guard let own = await goOn(with: begun, beforeCommand: recent, silent) else {
         ready.append(begun)

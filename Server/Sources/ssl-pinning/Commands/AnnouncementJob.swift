@@ -120,25 +120,29 @@ struct AnnouncementJob {
     }
   }
 
-  /// All that were begun and are not over, in the order of their names.
-  static func all(in folder: String) throws(CommandFailure) -> [AnnouncementJob] {
-    guard InputFile.exists(folder) else { return [] }
+  /// All that were begun and are not over, in the order of their names, and the files that say nothing: cut or emptied by a
+  /// full disk, say. Nobody goes on with what they said.
+  static func all(
+    in folder: String
+  ) throws(CommandFailure) -> (jobs: [AnnouncementJob], unread: [String]) {
+    guard InputFile.exists(folder) else { return ([], []) }
     let names: [String]
     do { names = try FileManager.default.contentsOfDirectory(atPath: folder) } catch {
       throw .couldNotFindOut("cannot read \(folder); hint: resume as the user who announced")
     }
     try check(folder)
-    var jobs: [AnnouncementJob] = []
+    var (jobs, unread) = ([AnnouncementJob](), [String]())
     for name in names.sorted() where name.hasSuffix(".json") {
       let path = "\(folder)/\(name)"
       if let refusal = FileKeepers.refusal(of: path) { throw .no("\(path): \(refusal)") }
       guard let job = AnnouncementJob(path: path) else {
-        Terminal.say("warning: \(path) is none of announce; it is passed over")
+        // Another call may have ended it just now.
+        if InputFile.exists(path) { unread.append(path) }
         continue
       }
       jobs.append(job)
     }
-    return jobs
+    return (jobs, unread)
   }
 
   /// - Throws: if others could have what is written there carried out.
@@ -221,7 +225,7 @@ struct AnnouncementJob {
   }
 
   private var led: [AnnouncementJob] {
-    ((try? Self.all(in: folder)) ?? []).filter { $0.leader == Reference(self) }
+    ((try? Self.all(in: folder))?.jobs ?? []).filter { $0.leader == Reference(self) }
   }
 
   private func endThoseLed() {
