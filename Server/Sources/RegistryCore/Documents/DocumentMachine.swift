@@ -166,12 +166,12 @@ extension DocumentMachine {
 
   private mutating func configure(_ settings: DocumentSettings) -> [DocumentEffect] {
     let before = watched.ids
-    let lost = state.wordsLost(configuring: settings.endpoints)
+    let told = state.notices(configuring: settings.endpoints)
     self.settings = settings
     followEndpoints()
     mustSign = true
     return before.subtracting(watched.ids).sorted().map { .log(.left($0)) }
-      + lost.map { .log(.wordsLost($0)) }
+      + told.map { .log($0) }
   }
 
   private mutating func followEndpoints() {

@@ -24,6 +24,20 @@ package struct DocumentNotice: Sendable {
     DocumentNotice(.warning, "terms_differ", ["message": change])
   }
 
+  static func announcedForMore(
+    _ endpoint: String, _ hosts: [HostPattern], _ pins: [SPKIPin]
+  ) -> DocumentNotice {
+    DocumentNotice(
+      .warning, "announced_for_more",
+      [
+        "endpoint": endpoint, "pins": pins.map(\.base64).joined(separator: " "),
+        "message":
+          "keys that were announced and that no probe has shown count for hosts that the endpoint gets, too: "
+          + hosts.map(\.description).joined(separator: ", ")
+          + "; hint: revoke those that were announced for the others alone",
+      ])
+  }
+
   static func wordsLeft(_ words: String) -> DocumentNotice {
     DocumentNotice(
       .warning, "words_left",

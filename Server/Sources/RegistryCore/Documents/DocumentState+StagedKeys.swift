@@ -27,4 +27,24 @@ extension DocumentState {
       $0.kind == .stagedKeyUnshown && $0.pin.map { !told.contains($0) } ?? true
     }
   }
+
+  /// What is told of an edit of the configuration that these endpoints come with.
+  func notices(configuring endpoints: [WatchedEndpoint]) -> [DocumentNotice] {
+    wordsLost(configuring: endpoints).map(DocumentNotice.wordsLost)
+      + announcedForMore(configuring: endpoints)
+  }
+
+  /// Hosts that an endpoint gets which has announced keys that nobody has seen: they count for these, too, and whoever
+  /// announced them may have been let do so for the others alone.
+  private func announcedForMore(configuring endpoints: [WatchedEndpoint]) -> [DocumentNotice] {
+    let known = Dictionary(
+      watched.map { ($0.id, $0.patterns) }, uniquingKeysWith: { one, _ in one })
+    return self.endpoints(configured: endpoints).compactMap { endpoint in
+      let staged = keysByEndpoint[endpoint.id]?.keys.filter { $0.staged != nil } ?? []
+      guard !staged.isEmpty, let before = known[endpoint.id] else { return nil }
+      let joined = endpoint.patterns.filter { !before.contains($0) }
+      guard !joined.isEmpty else { return nil }
+      return .announcedForMore(endpoint.id, joined, staged.map(\.pin))
+    }
+  }
 }

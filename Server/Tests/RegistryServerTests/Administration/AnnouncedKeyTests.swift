@@ -57,6 +57,29 @@ struct AnnouncedKeyTests {
     #expect(refusal?.message == "certificate holds 2 blocks")
   }
 
+  @Test("that nobody has seen are told of when an edit gives their endpoint another host")
+  func forMoreHosts() async throws {
+    let (www, more) = ("www.example.com", "pay.example.net")
+    func keys(_ names: String...) -> String {
+      let entries = names.map { "{fqdn: \(www), domainName: \($0), file: \(www).json}" }
+      return "[\(entries.joined(separator: ", "))]"
+    }
+    let service = try await AdministeredService.running(keys: keys(www))
+    func told() -> [String] {
+      service.scripted.log.events("announced_for_more").compactMap { $0["message"]?.stringValue }
+    }
+    try await service.scripted.reload(keys: keys(www, more))
+    try await service.scripted.reload(keys: keys(www))
+    #expect(told().isEmpty)
+    let key = RegistryServerTests.pin(5).base64
+    let staged = try await service.call(
+      "POST", "\(AdministeredService.endpoint)/stage", #"{"pin":"\#(key)"}"#)
+    #expect(staged.status == 200, "\(staged.json)")
+    for _ in 0..<2 { try await service.scripted.reload(keys: keys(www, more)) }
+    #expect(told().count == 1 && told().first?.contains("too: \(more); hint") == true, "\(told())")
+    await service.stop()
+  }
+
   @Test("an encrypted private key, and one whose PEM is broken, are known as private keys too")
   func otherPrivateKeys() {
     for text in [
