@@ -209,30 +209,57 @@ extension DocumentState {
 
   /// Denies a key wherever it stands.
   ///
-  /// - Returns: nothing if it is denied already. The decision is newer then all the same.
+  /// - Returns: nothing if it is denied already. The decision is newer then all the same. What another document shared of
+  ///   this very request is judged as if it were not there: nobody has judged it here.
   /// - Throws: ``AdministrationError/leavesWithoutPin(_:areStaged:)`` and ``AdministrationError/locksOut(_:)``
   ///   unless forced.
   package mutating func deny(
     _ pin: SPKIPin, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     if let index = denied.lastIndex(where: { $0.pin == pin }) {
+      if !force, denied[index].isMade(by: request) {
+        var before = self
+        before.denied.remove(at: index)
+        try before.judgeDenial(of: pin, configured: configured, at: request.at)
+      }
       // Decided again: it outlasts an allowance of before, which another server may remember though the store lost it.
       denied[index].at = max(denied[index].at, request.at)
       return []
     }
-    let inForce = endpoints(configured: configured) + orphans
-    let bare = inForce.filter { leavesBare($0, without: pin) }
-    guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
-    let (now, denied) = (request.at, deniedPins)
-    let under = inForce.filter {
-      keysByEndpoint[$0.id]?.pathsInUse(at: now, but: denied).contains { $0.contains(pin) } == true
-    }
-    guard force || under.isEmpty else { throw .locksOut(Self.hosts(of: under)) }
+    if !force { try judgeDenial(of: pin, configured: configured, at: request.at) }
     // After what it takes back, also under a clock that was set back meanwhile.
     let time = max(request.at, (allowed.removeValue(forKey: pin) ?? .min) &+ 1)
     self.denied.append(Denial(pin: pin, at: time, by: request.who, why: request.why))
     forgetCandidate(pin)
     return [request.entry("key_denied", "", pin)]
+  }
+
+  private func judgeDenial(
+    of pin: SPKIPin, configured: [WatchedEndpoint], at now: Int64
+  ) throws(AdministrationError) {
+    let inForce = endpoints(configured: configured) + orphans
+    let bare = inForce.filter { leavesBare($0, without: pin) }
+    guard bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
+    let denied = deniedPins
+    let under = inForce.filter {
+      keysByEndpoint[$0.id]?.pathsInUse(at: now, but: denied).contains { $0.contains(pin) } == true
+    }
+    guard under.isEmpty else { throw .locksOut(Self.hosts(of: under)) }
+  }
+
+  /// Ends what a request denied, since another document objects to it. What was decided again since stays.
+  package mutating func takeBackDenial(
+    of pin: SPKIPin, by request: Request, because objection: AdministrationError, at now: Int64
+  ) -> [HistoryEntry] {
+    guard let denial = denied.last(where: { $0.pin == pin }), denial.isMade(by: request),
+      denial.at == request.at
+    else { return [] }
+    end(denial, at: denial.at)
+    return [
+      HistoryEntry(
+        time: now, event: "key_allowed", pin: pin, why: "the denial is taken back: \(objection)",
+        who: request.who)
+    ]
   }
 
   /// Denies a key no more.
@@ -333,7 +360,7 @@ extension EndpointKeys {
   mutating func withdraw(_ pin: SPKIPin) { keys.removeAll { $0.pin == pin } }
 }
 
-/// Why a change that somebody asked for was not made. Nothing of it was.
+/// Why a change that somebody asked for was not made. Nothing of it was, but for what the last two cases say.
 public enum AdministrationError: Error, Equatable, Sendable {
   /// No document of this name is configured.
   case noSuchDocument(String)
@@ -364,8 +391,28 @@ public enum AdministrationError: Error, Equatable, Sendable {
   case termsDiffer(String, String)
   /// The document would be left without an entry.
   case wouldBeEmpty
+  /// Clients would accept a CA in place of a listed key, and none is named.
+  case namesNoCA
+  /// A denial is in force though a document objected to it: what others had made of it could not be taken back, or was
+  /// decided again meanwhile. With why the document objected.
+  case notTakenBack([SPKIPin], String)
   /// The store did not take it; whether it was made is to be read again.
   case notStored(String)
+
+  /// Whether a document objects to a denial that force would have it make.
+  package var isObjection: Bool {
+    switch self {
+    case .leavesWithoutPin, .locksOut: true
+    default: false
+    }
+  }
+}
+
+extension DocumentState.Denial {
+  /// Whether a request made it, here or in the document that shared it, also if it was decided again since.
+  package func isMade(by request: DocumentState.Request) -> Bool {
+    (by, why) == (request.who, request.why) && at >= request.at
+  }
 }
 
 extension AdministrationError {
@@ -385,6 +432,8 @@ extension AdministrationError {
     case .lacksCA: "lacks-ca"
     case .termsDiffer: "terms-differ"
     case .wouldBeEmpty: "would-be-empty"
+    case .namesNoCA: "names-no-ca"
+    case .notTakenBack: "not-taken-back"
     case .notStored: "not-stored"
     }
   }
@@ -425,6 +474,11 @@ extension AdministrationError: CustomStringConvertible {
       "\(one) and \(other) speak of the same host, and clients take the CAs of both and the stricter match"
         + "; hint: give both the same CAs and match, the first of them by force"
     case .wouldBeEmpty: "the document would be empty; hint: add another endpoint first"
+    case .namesNoCA: "match is any, and no CA is named; hint: name the CAs that are enough"
+    case .notTakenBack(let pins, let reason):
+      "\(pins.map(\.base64).joined(separator: ", ")) is denied, though a document objected: \(reason)"
+        .replacing("; hint: ", with: "; ")
+        + "; hint: read the denials again, and allow what is not meant"
     case .notStored(let reason): "the change is not stored: \(reason)"
     }
   }

@@ -175,6 +175,23 @@ extension DocumentState {
     return asked
   }
 
+  /// Has clients ask for other terms. What the change does not say stays as it is now, whatever it was when that was read:
+  /// another change may have been made since.
+  ///
+  /// - Throws: as the other one, and ``AdministrationError/namesNoCA``.
+  package mutating func setTerms(
+    _ change: HostTerms.Change, of id: String, configured: [WatchedEndpoint], force: Bool,
+    _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    let inForce = endpoints(configured: configured)
+    guard let before = inForce.first(where: { $0.id == id })?.terms else {
+      throw .noSuchEndpoint(id, known: inForce.map(\.id))
+    }
+    let terms = change.completed(by: before)
+    guard terms.match == .all || !terms.ca.pins.isEmpty else { throw .namesNoCA }
+    return try setTerms(terms, of: id, configured: configured, force: force, request)
+  }
+
   /// Has clients ask for other terms.
   ///
   /// - Returns: nothing if they do already.

@@ -68,6 +68,29 @@ public struct HostTerms: Sendable, Hashable {
   }
 }
 
+extension HostTerms {
+  /// What somebody says of terms; what is `nil` stays.
+  package struct Change: Sendable, Hashable {
+    package var ca: Set<SPKIPin>?
+    package var match: Match?
+    package var enforcement: Enforcement?
+
+    /// A change of these members.
+    package init(
+      ca: Set<SPKIPin>? = nil, match: Match? = nil, enforcement: Enforcement? = nil
+    ) {
+      (self.ca, self.match, self.enforcement) = (ca, match, enforcement)
+    }
+
+    /// The terms after it.
+    package func completed(by before: HostTerms) -> HostTerms {
+      HostTerms(
+        ca: ca.map { NamedIssuers(pins: $0) } ?? before.ca, match: match ?? before.match,
+        enforcement: enforcement ?? before.enforcement)
+    }
+  }
+}
+
 extension HostTerms: CustomStringConvertible {
   /// For the history.
   public var description: String {

@@ -123,13 +123,14 @@ struct APIError: Error, Equatable {
   init(_ error: AdministrationError) {
     switch error {
     case .noSuchDocument, .noSuchEndpoint, .noSuchKey: self.init(404, describing: error)
-    case .endpointExists, .keyExists, .keyDenied, .tooManyAnnounced, .wouldBeEmpty, .termsDiffer:
+    case .endpointExists, .keyExists, .keyDenied, .tooManyAnnounced, .wouldBeEmpty, .termsDiffer,
+      .namesNoCA:
       self.init(409, describing: error)
     case .leavesWithoutPin(let hosts, _), .leavesUnseen(let hosts), .locksOut(let hosts),
       .lacksCA(let hosts):
       self.init(409, describing: error)
       self.hosts = hosts
-    case .notStored:
+    case .notTakenBack, .notStored:
       self.init(503, describing: error)
       retryAfter = 5
     }

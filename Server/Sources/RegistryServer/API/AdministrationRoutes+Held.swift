@@ -128,22 +128,8 @@ extension RegistryAdministration {
     _ decision: HeldDecision, by who: String, why: String,
     noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [DocumentOutcome] {
-    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
-    let command = AdministrationCommand.decide(decision)
-    let concerned = coordinators().filter { decision.concerns($0.file) }
-    if decision.verdict != .approve {
-      let refusal = await objections(to: command, in: concerned, request).refusal
-      if let refusal { throw refusal }
-    }
-    var outcomes: [DocumentOutcome] = []
-    for coordinator in concerned {
-      var outcome = DocumentOutcome(file: coordinator.file)
-      do throws(AdministrationError) {
-        outcome.changes = try await perform(command, by: coordinator, request)
-        note(outcome.changes)
-      } catch { outcome.refusal = error }
-      outcomes.append(outcome)
-    }
+    let outcomes = try await performEverywhere(
+      .decide(decision), by: who, why: why, noting: note)
     let refusals = outcomes.compactMap(\.refusal)
     if let first = refusals.first,
       decision.verdict != .approve || refusals.count == outcomes.count

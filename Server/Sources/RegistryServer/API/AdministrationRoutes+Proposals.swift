@@ -124,10 +124,11 @@ extension AdministrationRoutes {
       // Another approval decides about what waits, too.
       let held = documents.first { $0.file == file }?.state.keysByEndpoint[id]?.held ?? [:]
       facts += held.map { "\($0.base64) waits for \($1.reasons.map(\.rawValue))" }.sorted()
-    case .setTerms(let file, let id, let terms, _):
+    case .setTerms(let file, let id, let change, _):
       let endpoints = documents.first { $0.file == file }?.endpoints
-      facts += ["\(terms)"] + spoken(file, id)
-      facts += endpoints?.first { $0.id == id }.map { ["\($0.terms)"] } ?? []
+      let before = endpoints?.first { $0.id == id }?.terms
+      facts += before.map { ["\(change.completed(by: $0))"] } ?? []
+      facts += spoken(file, id) + (before.map { ["\($0)"] } ?? [])
     case .revoke(let file, let id, let pin, _): facts += spoken(file, id, havers: pin)
     case .allow(let pin):
       let denials = documents.flatMap { $0.state.denied }.filter { $0.pin == pin }
@@ -163,22 +164,19 @@ extension AdministrationRoutes {
         throw APIError(403, "the token that proposed it was revoked", hint: "take it back")
       }
     }
-    do throws(APIError) {
+    let answer = try await proposals.carryOut(proposal, clock: administration.clock) {
+      () async throws(APIError) -> APIResponse in
       guard let route = all.first(where: { $0.name == proposal.route }) else {
         throw APIError(409, "this server does not know the request", hint: "propose it anew")
       }
       let query = proposal.query.filter { $0.count == 2 }.map { (name: $0[0], value: $0[1]) }
-      let answer = try await route.answer(
+      return try await route.answer(
         APIRequest(
           administrator: call.administrator, peer: call.peer, path: proposal.path, query: query,
           body: [UInt8](proposal.body.utf8), route: proposal.route, confirmed: proposal))
-      await proposals.settle(proposal, isMade: true, at: administration.clock.now())
-      proposals.tell(.info, "proposal_confirmed", proposal)
-      return APIResponse(body: answer.body)
-    } catch {
-      await proposals.settle(proposal, isMade: false, at: administration.clock.now())
-      throw error
     }
+    proposals.tell(.info, "proposal_confirmed", proposal)
+    return APIResponse(body: answer.body)
   }
 
   /// By whoever proposed it, who thought better of it, or by another person, who says no.

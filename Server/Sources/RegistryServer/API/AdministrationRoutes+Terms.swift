@@ -3,7 +3,7 @@ import RegistryCore
 import SslPinningRules
 
 extension AdministrationRoutes {
-  /// Changes what clients ask of the hosts of an endpoint. What the body leaves out stays.
+  /// Changes what clients ask of the hosts of an endpoint. What the body leaves out stays as it is when the change is made.
   func setTerms(_ call: APIRequest) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body(["ca", "match", "enforce", "why", "force"])
@@ -15,14 +15,18 @@ extension AdministrationRoutes {
     guard let before = document.endpoints.first(where: { $0.id == id })?.terms else {
       throw APIError(.noSuchEndpoint(id, known: document.endpoints.map(\.id)))
     }
-    let terms = try body.terms(over: before)
+    let change = try body.changeOfTerms()
+    let terms = change.completed(by: before)
+    guard terms.match == .all || !terms.ca.pins.isEmpty else {
+      throw .badRequest("match is any, and no CA is named", hint: "name the CAs that are enough")
+    }
     guard services.signer.statements != nil || terms.isStandard else {
       throw APIError(
         409, "only statements tell this, and the server signs none",
         hint: "publish.statements: true")
     }
     return try await perform(
-      .setTerms(file: file, id: id, terms, force: try body.boolean("force") ?? false), call,
+      .setTerms(file: file, id: id, change, force: try body.boolean("force") ?? false), call,
       why: try body.reason("why") ?? "", warnings: terms.warnings(after: before))
   }
 }
@@ -65,28 +69,25 @@ extension BodyReader {
   /// How many CAs terms may name: the Web has some 150 roots, and all of them are none.
   private static let mostCAs = 20
 
-  /// Terms, in which what the body does not say is as before.
-  fileprivate func terms(over before: HostTerms) throws(APIError) -> HostTerms {
-    var pins = before.ca.pins
+  /// What the body says of terms.
+  fileprivate func changeOfTerms() throws(APIError) -> HostTerms.Change {
+    var pins: Set<SPKIPin>?
     if let texts = try strings("ca") {
       guard texts.count <= Self.mostCAs else {
         throw .badRequest("ca has \(texts.count) elements", hint: "\(Self.mostCAs) at most")
       }
-      pins = []
+      var named: Set<SPKIPin> = []
       for text in texts {
-        do throws(PinSyntaxError) { pins.insert(try SPKIPin(base64: text)) } catch {
+        do throws(PinSyntaxError) { named.insert(try SPKIPin(base64: text)) } catch {
           throw .badRequest(
             "ca: \"\(text)\": \(error)",
             hint: "ssl-pinning pin FILE prints the pin of a CA's certificate")
         }
       }
+      pins = named
     }
-    let match = try choice("match", HostTerms.Match.self) ?? before.match
-    guard match == .all || !pins.isEmpty else {
-      throw .badRequest("match is any, and no CA is named", hint: "name the CAs that are enough")
-    }
-    return HostTerms(
-      ca: NamedIssuers(pins: pins), match: match,
-      enforcement: try choice("enforce", HostTerms.Enforcement.self) ?? before.enforcement)
+    return HostTerms.Change(
+      ca: pins, match: try choice("match", HostTerms.Match.self),
+      enforcement: try choice("enforce", HostTerms.Enforcement.self))
   }
 }

@@ -33,13 +33,15 @@ struct Proposal: Sendable, Equatable {
   var at: Int64
   var expires: Int64
   var nonce = UUID().uuidString
-  /// When somebody's confirmation began to be carried out; `nil` while it waits. No part of what it is.
+  /// When somebody last said that a confirmation is being carried out; `nil` while it waits. No part of what it is.
   var confirming: Int64?
 
   /// How long it can be confirmed, in seconds.
   static let life: Int64 = 86_400
-  /// After so many seconds no confirmation is under way any more: whoever carried it out was ended.
+  /// A mark that is so many seconds old is nobody's any more: whoever carried it out was ended.
   static let longestConfirmation: Int64 = 120
+  /// Whoever carries one out renews its mark after so many.
+  static let renewal: Int64 = 30
 
   /// Names it: 16 hexadecimal digits.
   var id: String {

@@ -60,7 +60,7 @@ final class ProposalBook: Sendable {
     }
   }
 
-  /// Marks one: it is being carried out, until ``settle(_:isMade:at:)`` says what came of it.
+  /// Marks one: it is being carried out, by ``carryOut(_:clock:_:)``, until ``settle(_:isMade:at:)`` says what came of it.
   ///
   /// - Parameter check: throws if it must not be.
   func begin(
@@ -72,6 +72,45 @@ final class ProposalBook: Sendable {
       proposals[place].confirming = now
       return proposals[place]
     }
+  }
+
+  /// Carries out one that is marked, and settles it. Until then its mark is renewed, however long it takes: a denial in many
+  /// documents with slow signatures takes minutes, and must not be taken back, or confirmed again, meanwhile.
+  func carryOut<Value>(
+    _ proposal: Proposal, clock: any ServerClock, _ work: () async throws(APIError) -> Value
+  ) async throws(APIError) -> Value {
+    let renewing = Task {
+      var marked = proposal
+      while (try? await clock.sleep(milliseconds: Proposal.renewal * 1000)) != nil {
+        marked = await renew(marked, at: clock.now())
+      }
+      return marked
+    }
+    func end(isMade: Bool) async {
+      renewing.cancel()
+      await settle(await renewing.value, isMade: isMade, at: clock.now())
+    }
+    do throws(APIError) {
+      let value = try await work()
+      await end(isMade: true)
+      return value
+    } catch {
+      await end(isMade: false)
+      throw error
+    }
+  }
+
+  /// - Returns: it with its mark of now; as it was if that cannot be written, or somebody else marked it.
+  private func renew(_ proposal: Proposal, at now: Int64) async -> Proposal {
+    var renewed = proposal
+    renewed.confirming = now
+    do throws(APIError) {
+      return try await change(at: now) { [renewed] proposals in
+        guard let place = proposals.firstIndex(of: proposal) else { return proposal }
+        proposals[place] = renewed
+        return renewed
+      }
+    } catch { return proposal }
   }
 
   /// Takes one out that is made; another one waits again. What cannot be written now, the mark's age settles.

@@ -1,6 +1,7 @@
 import CanonicalJSON
 import RegistryCore
 import RegistryStores
+import SslPinningPlatform
 import SslPinningRules
 
 /// What administrators see and change, whoever shows it to them.
@@ -11,6 +12,8 @@ struct RegistryAdministration: Sendable {
   let clock: SteadyClock
   /// Is told which endpoints of a document changed, so that they are watched as they are now.
   let changed: @Sendable (_ file: String) async -> Void
+  /// Lets one change at a time go over all documents.
+  let everywhere = AsyncLock()
 
   /// All documents as they are now.
   func snapshots() async -> [DocumentSnapshot] {
@@ -71,38 +74,83 @@ struct RegistryAdministration: Sendable {
     _ command: AdministrationCommand, by who: String, why: String,
     noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [HistoryEntry] {
-    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
     guard let file = command.file else {
-      return try await performEverywhere(command, request, noting: note)
+      let outcomes = try await performEverywhere(command, by: who, why: why, noting: note)
+      let entries = outcomes.flatMap(\.changes)
+      guard let failure = outcomes.compactMap(\.refusal).last else { return entries }
+      // What it does not concern says so; whatever else went wrong is not done in every document.
+      guard case .noSuchKey = failure, !entries.isEmpty else { throw failure }
+      return entries
     }
+    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
     let entries = try await perform(command, by: try coordinator(of: file), request)
     note(entries)
     if command.changesWatching, !entries.isEmpty { await changed(file) }
     return entries
   }
 
-  /// A denial counts in every document or, where one objects, in none.
-  private func performEverywhere(
-    _ command: AdministrationCommand, _ request: DocumentState.Request,
+  /// Makes a change in every document that it concerns. A denial counts in all of them or, if one objects, in none.
+  ///
+  /// - One such change at a time: each of two denials can be good, and both leave a host without a key.
+  /// - If a document changed since it was asked, or another server was first, it may object only at its turn. Then what
+  ///   others have made of the denial, or taken over, is taken back before the answer.
+  ///
+  /// - Parameter note: is told of what is made in each document at once.
+  /// - Throws: ``AdministrationError`` of a document that objects to a denial.
+  func performEverywhere(
+    _ command: AdministrationCommand, by who: String, why: String,
     noting note: ([HistoryEntry]) -> Void
-  ) async throws(AdministrationError) -> [HistoryEntry] {
-    let refusal = await objections(to: command, in: coordinators(), request).refusal
+  ) async throws(AdministrationError) -> [DocumentOutcome] {
+    await everywhere.enter()
+    defer { everywhere.leave() }
+    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
+    let concerned = coordinators().filter { command.concerns($0.file) }
+    let refusal = await objections(to: command, in: concerned, request).refusal
     if let refusal { throw refusal }
-    var entries: [HistoryEntry] = []
-    var failure: AdministrationError?
+    var outcomes: [DocumentOutcome] = []
+    for coordinator in concerned {
+      var outcome = DocumentOutcome(file: coordinator.file)
+      do throws(AdministrationError) {
+        outcome.changes = try await perform(command, by: coordinator, request)
+        note(outcome.changes)
+      } catch {
+        if error.isObjection {
+          let left = await takeBack(command, request, because: error, noting: note)
+          throw left.isEmpty ? error : .notTakenBack(left, "\(error)")
+        }
+        outcome.refusal = error
+      }
+      outcomes.append(outcome)
+    }
+    return outcomes
+  }
+
+  /// Takes back what a request denied.
+  ///
+  /// - Returns: what is denied all the same.
+  private func takeBack(
+    _ command: AdministrationCommand, _ request: DocumentState.Request,
+    because objection: AdministrationError, noting note: ([HistoryEntry]) -> Void
+  ) async -> [SPKIPin] {
+    let (pins, now) = (command.deniedPins.sorted(), clock.now())
+    // Each, also if it knows of no denial: the answer to its write may have been lost, and its record is read for this.
     for coordinator in coordinators() {
       do throws(AdministrationError) {
-        let made = try await perform(command, by: coordinator, request)
-        note(made)
-        entries += made
-      } catch { failure = error }
+        note(
+          try await coordinator.perform(at: now) { state, _ in
+            pins.flatMap {
+              state.takeBackDenial(of: $0, by: request, because: objection, at: now)
+            }
+          })
+      } catch {}  // It is found below.
     }
-    if let failure, entries.isEmpty { throw failure }
-    // What it does not concern says so; whatever else went wrong is not done in every document.
-    if let failure {
-      guard case .noSuchKey = failure else { throw failure }
+    var left: Set<SPKIPin> = []
+    for coordinator in coordinators() {
+      await coordinator.shareDenials(at: now)
+      left.formUnion(
+        await coordinator.state.denied.filter { $0.isMade(by: request) }.map(\.pin))
     }
-    return entries
+    return left.intersection(pins).sorted()
   }
 
   /// What a command would do now, without doing it.
@@ -194,8 +242,8 @@ struct RegistryAdministration: Sendable {
       try require(id)
       return state.change(
         id, interval: interval, approval: approval, isPaused: isPaused, request)
-    case .setTerms(_, let id, let terms, let force):
-      return try state.setTerms(terms, of: id, configured: configured, force: force, request)
+    case .setTerms(_, let id, let change, let force):
+      return try state.setTerms(change, of: id, configured: configured, force: force, request)
     case .remove(_, let id): return try state.remove(id, configured: configured, request)
     case .stage(_, let id, let pin, let limit):
       try require(id)
@@ -222,6 +270,42 @@ struct RegistryAdministration: Sendable {
   }
 }
 
+/// Lets one in at a time; the others wait in line.
+final class AsyncLock: Sendable {
+  /// Whoever waits; `nil` while nobody is in.
+  private let line = Locked<[CheckedContinuation<Void, Never>]?>(nil)
+
+  /// How many wait.
+  var waits: Int { line.withLock { $0?.count ?? 0 } }
+
+  /// Waits until nobody is in. Then ``leave()`` must follow.
+  func enter() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let isIn = line.withLock { line -> Bool in
+        guard line != nil else {
+          line = []
+          return true
+        }
+        line?.append(continuation)
+        return false
+      }
+      if isIn { continuation.resume() }
+    }
+  }
+
+  /// Lets the next one in.
+  func leave() {
+    let next = line.withLock { line -> CheckedContinuation<Void, Never>? in
+      guard line?.isEmpty == false else {
+        line = nil
+        return nil
+      }
+      return line?.removeFirst()
+    }
+    next?.resume()
+  }
+}
+
 /// A change that an administrator asks for.
 enum AdministrationCommand: Sendable {
   /// Watch one more endpoint, or again one that was taken out.
@@ -229,7 +313,7 @@ enum AdministrationCommand: Sendable {
   /// Change how an endpoint is watched; `nil` leaves a setting as it is.
   case change(file: String, id: String, interval: Int64?, approval: ApprovalMode?, isPaused: Bool?)
   /// Have clients ask for other terms at an endpoint's hosts.
-  case setTerms(file: String, id: String, HostTerms, force: Bool)
+  case setTerms(file: String, id: String, HostTerms.Change, force: Bool)
   /// Take an endpoint out.
   case remove(file: String, id: String)
   /// Publish a key ahead of its use, unless so many that nobody has seen yet are there.
@@ -261,6 +345,21 @@ enum AdministrationCommand: Sendable {
       .stage(let file, _, _, _), .approve(let file, _, _), .revoke(let file, _, _, _):
       file
     case .deny, .allow, .decide: nil
+    }
+  }
+
+  /// Whether it changes a document of this name.
+  func concerns(_ file: String) -> Bool {
+    if case .decide(let decision) = self { return decision.concerns(file) }
+    return self.file == nil || self.file == file
+  }
+
+  /// The keys that it denies.
+  var deniedPins: Set<SPKIPin> {
+    switch self {
+    case .deny(let pin, _): [pin]
+    case .decide(let decision) where decision.verdict != .approve: Set(decision.keys.map(\.pin))
+    default: []
     }
   }
 

@@ -328,6 +328,38 @@ import Testing
     #expect(try await book.list(at: 150).isEmpty)
   }
 
+  @Test(
+    "what is being carried out is not taken back or confirmed again, however long that takes",
+    arguments: [false, true])
+  func renewed(isMade: Bool) async throws {
+    let (book, clock, gate) = (ProposalBook(store: MemoryStore()), SteppedClock(), Gate())
+    let proposal = Proposal(
+      route: "POST /denials", path: [:], query: [], body: "{}", what: "deny", why: "x", basis: "",
+      who: "alice", token: "t", at: clock.now(), expires: clock.now() + Proposal.life)
+    let id = try await book.add(proposal).id
+    let begun = try await book.begin(id, at: clock.now())
+    let work = Task { () async -> APIError? in
+      do throws(APIError) {
+        try await book.carryOut(begun, clock: clock) { () async throws(APIError) -> Void in
+          await gate.wait()
+          if !isMade { throw APIError(409, "not now") }
+        }
+        return nil
+      } catch { return error }
+    }
+    for _ in 0..<6 {
+      #expect(await eventually { clock.sleepers == 1 })
+      clock.advance(milliseconds: Proposal.renewal * 1000)
+    }
+    #expect(await eventually { clock.sleepers == 1 })
+    await #expect(throws: APIError.self) { _ = try await book.withdraw(id, at: clock.now()) }
+    await #expect(throws: APIError.self) { _ = try await book.begin(id, at: clock.now()) }
+    gate.open()
+    #expect((await work.value == nil) == isMade)
+    #expect(try await book.list(at: clock.now()) == (isMade ? [] : [proposal]))
+    #expect(clock.sleepers == 0)
+  }
+
   @Test("of two servers on one store, and of many who confirm at once, one makes it")
   func twoServers() async throws {
     let yaml = "{type: sqlite, dsn: \"DIR/registry.db\"}"

@@ -1,9 +1,10 @@
 import CanonicalJSON
 import Foundation
-import RegistryServer
 import SslPinningRules
 import TestSupport
 import Testing
+
+@testable import RegistryServer
 
 @Suite("Terms of hosts in the administration") struct TermsTests {
   private static let path = "\(AdministeredService.endpoint)/terms"
@@ -49,6 +50,26 @@ import Testing
     let off = try await service.call("POST", Self.path, #"{"enforce":"app","ca":[],"match":"all"}"#)
     #expect(off["warnings", "0"]?.stringValue?.contains("keep it until") == true)
     #expect(try await Self.hosts(service) == [])
+    await service.stop()
+  }
+
+  @Test("set by two at once are both in force: what a call leaves out stays as the other has it")
+  func atOnce() async throws {
+    let service = try await AdministeredService.running()
+    // Both calls are read before either is made.
+    let edits = service.scripted.service.services.edits
+    edits.close()
+    let cas = #"["\#(pin(100).base64)","\#(pin(101).base64)"]"#
+    async let named = service.call("POST", Self.path, #"{"ca":\#(cas)}"#).status
+    async let enforced = service.call("POST", Self.path, #"{"enforce":"on"}"#).status
+    #expect(await eventually { edits.waits == 2 })
+    edits.open()
+    #expect(try await named == 200)
+    #expect(try await enforced == 200)
+    let names = ["www.example.com", "*.www.example.com"]
+    #expect(
+      try await Self.hosts(service)
+        == .array(names.map { Self.settings($0, [pin(100), pin(101)], "all", true) }))
     await service.stop()
   }
 

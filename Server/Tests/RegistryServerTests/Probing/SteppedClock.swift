@@ -58,6 +58,20 @@ final class SteppedClock: ServerClock {
     }
   }
 
+  /// How many sleep.
+  var sleepers: Int { state.withLock { $0.sleepers.count } }
+
+  /// Moves on at once, and wakes whoever is due.
+  func advance(milliseconds: Int64) {
+    let due = state.withLock { state in
+      state.milliseconds += milliseconds
+      let due = state.sleepers.filter { $0.value.due <= state.milliseconds }
+      for id in due.keys { state.sleepers[id] = nil }
+      return due.values.map(\.continuation)
+    }
+    for continuation in due { continuation.resume() }
+  }
+
   /// Waits until no probe is under way or due, and the monitor sleeps.
   func untilAtRest(_ monitor: Monitor) async throws {
     // In this order: before it rests, whoever slept for it before is gone.

@@ -112,6 +112,24 @@ import Testing
     #expect(read.endpoints(configured: []) == [endpoint])
   }
 
+  @Test("are completed by those in force when they are set; any needs a CA all the same")
+  func completed() throws {
+    let endpoint = try Self.endpoint("a.test", ["a.test"])
+    var state = Self.state(endpoint)
+    func set(_ change: HostTerms.Change) throws(AdministrationError) -> HostTerms? {
+      _ = try state.setTerms(
+        change, of: endpoint.id, configured: [endpoint], force: false, Self.request)
+      return state.endpoints(configured: [endpoint]).first?.terms
+    }
+    #expect(throws: AdministrationError.namesNoCA) { try set(.init(match: .any)) }
+    #expect(state.overrides.isEmpty)
+    #expect(try set(.init(ca: [pin(100)])) == Self.terms(.all, 100))
+    #expect(try set(.init(match: .any)) == Self.terms(.any, 100))
+    #expect(try set(.init(enforcement: .on)) == Self.terms(.any, 100, enforced: true))
+    #expect(throws: AdministrationError.namesNoCA) { try set(.init(ca: [])) }
+    #expect(try set(.init(ca: [], match: .all)) == Self.terms(.all, enforced: true))
+  }
+
   @Test("that a person set go along with the hosts, unless the configuration has others for them")
   func moved() throws {
     for (configured, expected) in [
