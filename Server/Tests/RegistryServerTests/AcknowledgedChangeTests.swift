@@ -154,6 +154,51 @@ import Testing
     #expect(server.pins == [pin(2)])
   }
 
+  @Test(
+    "if it is a denial, is in documents that an edit brings meanwhile before it is acknowledged",
+    arguments: [false, true])
+  func broughtMeanwhile(isBegun: Bool) async throws {
+    let documents = try configuration(
+      "keys: [{fqdn: a.test, file: a.json}, {fqdn: b.test, file: b.json}]"
+    ).documents
+    let published = PublishedDocuments(files: documents.map(\.file))
+    let services = CoordinatorServices(
+      signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
+      published: published, health: ServiceHealth(), log: .silent)
+    let coordinators = documents.map {
+      DocumentCoordinator(
+        CoordinatorSettings($0, tls: TLSConfiguration(confirmations: 1)), services: services)
+    }
+    for (coordinator, document) in zip(coordinators, documents) {
+      try await coordinator.open(at: Self.now)
+      let endpoint = try #require(document.endpoints.first)
+      for (key, time) in [(UInt8(1), Self.now), (2, Self.now + 5)] {
+        _ = await coordinator.enter(.accepted(pin(key)), of: endpoint, at: time)
+      }
+    }
+    let (inForce, edits, gate) = (Locked([coordinators[0]]), services.edits, Gate())
+    let administration = RegistryAdministration(
+      coordinators: { inForce.withLock { $0 } }, store: store,
+      clock: SteadyClock(TestClock(Self.now + 70)), changed: { _ in })
+    if isBegun { await store.hold(at: gate) } else { edits.close() }
+    let change = Task {
+      _ = try await administration.perform(
+        .deny(pin(1), force: true), by: "ada", why: "stolen", noting: { _ in })
+    }
+    if isBegun {
+      #expect(await eventually { gate.count == 1 })
+      edits.close()
+      gate.open()
+    }
+    #expect(await eventually(within: 10) { edits.waits == 1 })
+    inForce.withLock { $0 = coordinators }
+    edits.open()
+    try await change.value
+    for file in ["a.json", "b.json"] {
+      #expect(Set(published.content(file)?.entries.map(\.pin) ?? []) == [pin(2)])
+    }
+  }
+
   @Test("holds for an endpoint that an edit renames while it is being stored")
   func renamedMeanwhile() async throws {
     let server = try await started()

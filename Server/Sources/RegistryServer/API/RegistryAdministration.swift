@@ -104,7 +104,8 @@ struct RegistryAdministration: Sendable {
     await everywhere.enter()
     defer { everywhere.leave() }
     let request = DocumentState.Request(who: who, at: clock.now(), why: why)
-    let concerned = coordinators().filter { command.concerns($0.file) }
+    let known = coordinators()
+    let concerned = known.filter { command.concerns($0.file) }
     let refusal = await objections(to: command, in: concerned, request).refusal
     if let refusal { throw refusal }
     var outcomes: [DocumentOutcome] = []
@@ -121,6 +122,9 @@ struct RegistryAdministration: Sendable {
         outcome.refusal = error
       }
       outcomes.append(outcome)
+    }
+    if outcomes.contains(where: { !$0.changes.isEmpty }) {
+      outcomes += await share(beyond: known, request)
     }
     return outcomes
   }
@@ -151,6 +155,26 @@ struct RegistryAdministration: Sendable {
         await coordinator.state.denied.filter { $0.isMade(by: request) }.map(\.pin))
     }
     return left.intersection(pins).sorted()
+  }
+
+  /// Has documents that an edit of the configuration brought meanwhile deny what the others do: they are served, and would take it
+  /// over only after the answer.
+  ///
+  /// - Returns: those that could not.
+  private func share(
+    beyond known: [DocumentCoordinator], _ request: DocumentState.Request
+  ) async -> [DocumentOutcome] {
+    await known.first?.services.edits.pass()
+    var outcomes: [DocumentOutcome] = []
+    for coordinator in coordinators() where !known.contains(where: { $0 === coordinator }) {
+      let denials = coordinator.services.denials
+      do throws(AdministrationError) {
+        try await coordinator.perform(at: request.at) { state, _ throws(AdministrationError) in
+          state.takeOver(denials.withLock { $0 }, at: request.at)
+        }
+      } catch { outcomes.append(DocumentOutcome(file: coordinator.file, refusal: error)) }
+    }
+    return outcomes
   }
 
   /// What a command would do now, without doing it.
