@@ -325,6 +325,20 @@ extension DocumentState {
     return next
   }
 
+  /// What a copy tells of a document whose record is not there, or not believed: what it lists, denies and took out.
+  ///
+  /// - Parameter configured: endpoints that may be among those that were taken out.
+  package init(of copy: SignedCopy, keepingOut configured: [WatchedEndpoint]) {
+    self.init()
+    goOn(asLeftBy: copy, keepingOut: configured)
+  }
+
+  /// Puts a copy of a document that nobody keeps any more on top of this, its record: what that lists, denies and took out counts.
+  package mutating func goOn(asLeftBy copy: SignedCopy, keepingOut configured: [WatchedEndpoint]) {
+    keepOut(configured, of: copy)
+    self = goingOn(from: copy, endpoints: [])
+  }
+
   private mutating func deny(_ pins: [SPKIPin], asIn copy: SignedCopy) {
     for pin in pins {
       // After what it takes back, as in ``deny(_:configured:force:_:)``.

@@ -50,6 +50,14 @@ package struct SignedCopy: Sendable {
   /// To be kept: as values, the members take many times the room of the bytes.
   var withoutMembers: SignedCopy { SignedCopy(bytes: bytes, signed: signed, number: number) }
 
+  /// Whether it replaces the document of a record.
+  package func isNewer(than state: DocumentState) -> Bool {
+    guard !state.document.isEmpty else { return true }
+    return bytes != state.document
+      && isNewer(
+        than: SignedCopy(bytes: state.document, signed: state.signed, number: state.number))
+  }
+
   /// Whether it replaces `other`: numbers never go back, and within one number neither do times.
   package func isNewer(than other: SignedCopy) -> Bool {
     switch (number, other.number) {

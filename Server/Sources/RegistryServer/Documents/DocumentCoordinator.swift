@@ -36,6 +36,8 @@ actor DocumentCoordinator {
   private var othersTurnEnds: Int64 = 0
   /// The endpoints of which it was told that not all of their addresses are probed.
   private var toldOfCut: Set<String> = []
+  /// What the last document tells, if the record was not believed when it was to be read first.
+  private var told: DocumentState?
   /// The last reason not to believe the store.
   private var lastFault: SealFault?
 
@@ -254,6 +256,9 @@ actor DocumentCoordinator {
     case .store(let write): return await store(write, at: now)
     case .findCopy(let doubt):
       let copy = await services.copies?.servable(file, isOtherKey: doubt.kind == .otherSigningKey)
+      told = await services.copies?.told(file)
+      if let told { services.denials.withLock { $0.enter(told) } }
+      shareListing()
       return await handle(.foundCopy(copy?.signedCopy, doubt), at: now)
     case .answer(let answer): return answer
     case .idle:
@@ -263,9 +268,10 @@ actor DocumentCoordinator {
     return nil
   }
 
-  /// Tells the other documents what this one lists.
+  /// Tells the other documents what this one lists. Of what is not known nothing is told: a host that moves would have a first sight.
   private func shareListing() {
-    let listing = DocumentListing(machine.state)
+    guard !machine.isUnread || told != nil else { return }
+    let listing = DocumentListing(known)
     services.listings.withLock { [file] in $0[file] = listing }
   }
 
@@ -418,6 +424,12 @@ actor DocumentCoordinator {
 
   /// All that is known.
   var state: DocumentState { machine.state }
+
+  /// The same or, while no record was ever believed, what the last document tells.
+  var known: DocumentState { machine.isUnread ? told ?? machine.state : machine.state }
+
+  /// Whether nobody knows what people decided about its hosts: its record was never believed.
+  var isUnknown: Bool { machine.isUnread && machine.doubt != nil }
 
   /// The endpoints in force.
   var endpoints: [WatchedEndpoint] { machine.endpoints }

@@ -70,6 +70,20 @@ struct LastCopies: Sendable {
     return found.max { $1.isNewer(than: $0) }
   }
 
+  /// What the last document tells that is served while the store is not believed. Its lists count if `prv.pem` signed them; what it
+  /// denies and took out only if keys of this registry signed that, too: whoever can write to the store would deny keys otherwise.
+  ///
+  /// - Parameter configured: endpoints that may be among those that were taken out.
+  func told(_ file: String, keepingOut configured: [WatchedEndpoint] = []) async -> DocumentState? {
+    guard let document = await servable(file, isOtherKey: false) else { return nil }
+    var copy = document.signedCopy
+    if !isVouched(document), var members = copy.members {
+      members["statement"] = nil
+      copy = SignedCopy(bytes: copy.bytes, signed: Self.signed(members), members: members)
+    }
+    return DocumentState(of: copy, keepingOut: configured)
+  }
+
   /// The copy in `publish.dir`, if this server's `prv.pem` signed its payload, whoever signed the rest.
   func copied(_ file: String) -> PublishedDocument? {
     guard let directory,
@@ -148,5 +162,12 @@ struct LastCopies: Sendable {
 
   private static func pem(_ spki: [UInt8]) -> String {
     "-----BEGIN PUBLIC KEY-----\n" + StrictBase64.encode(spki) + "\n-----END PUBLIC KEY-----\n"
+  }
+}
+
+extension SealMark {
+  /// Notes that a document is about to be copied to `publish.dir`.
+  func note(copy document: PublishedDocument) {
+    if let number = document.number { note(copy: number, of: document.file) }
   }
 }

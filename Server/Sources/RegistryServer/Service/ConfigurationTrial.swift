@@ -429,6 +429,27 @@ enum UnusedKeySets {
 
 /// Hosts that an edit gives to another document.
 enum MovedHosts {
+  /// What is said of hosts that leave a document for another one while its record is not believed: no copy tells what people
+  /// decided about them.
+  ///
+  /// - Parameter patterns: what it spoke for.
+  static func unknown(
+    _ documents: [DocumentConfiguration], in file: String, _ patterns: [HostPattern]
+  ) -> [String] {
+    let kept = Set(documents.filter { $0.file == file }.flatMap(\.endpoints).flatMap(\.patterns))
+    var moved = PatternIndex()
+    for pattern in patterns where !kept.contains(pattern) {
+      moved.insert(pattern.description, [pattern])
+    }
+    return documents.filter { $0.file != file }.flatMap { new in
+      new.endpoints.filter { moved.overlaps("", $0.patterns) }.map {
+        "what people decided in \(file) does not go along to \(new.file): its record is not believed, so nobody knows"
+          + " whether keys of \($0.id) wait for a person, are announced, or what else apps are asked for; hint: put"
+          + " the record right first (ssl-pinning store reset), or write approval, ca and match at the endpoint and restart"
+      }
+    }
+  }
+
   /// What of people's decisions in these documents would stay behind, where the documents have these states.
   static func messages(
     _ documents: [DocumentConfiguration], _ states: [String: DocumentState], in files: Set<String>,

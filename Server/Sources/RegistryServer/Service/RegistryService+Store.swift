@@ -194,7 +194,9 @@ extension RegistryService {
       do throws(StoreError) { record = try await store.record(named: name) } catch {
         guard case .seal(let fault) = error else { throw error }
         // One that is configured tells it itself.
-        if isLeft { log.event(.error, "seal_broken", ["file": name, "reason": "\(fault)"]) }
+        guard isLeft else { continue }
+        log.event(.error, "seal_broken", ["file": name, "reason": "\(fault)"])
+        states[name] = await rememberUnread(name, for: configuration.documents)
         continue
       }
       guard let record, let state = try? DocumentState(decoding: record.bytes, file: name) else {
@@ -211,16 +213,30 @@ extension RegistryService {
     services.whenBelieved.withLock { $0 = nil }
   }
 
-  /// The same of documents of which the store has nothing, by their copies in `publish.dir`: what left is in no record where the
-  /// store forgets, or was lost. A denial stands in all documents, so only the newest copy or record tells whether it was allowed
-  /// again since.
+  /// The same of a document that left and whose record is not believed, by the last one that would be served for it.
+  private func rememberUnread(
+    _ file: String, for documents: [DocumentConfiguration]
+  ) async -> DocumentState? {
+    let endpoints = documents.flatMap(\.endpoints)
+    guard let state = await services.copies?.told(file, keepingOut: endpoints) else { return nil }
+    services.listings.withLock { $0[file] = DocumentListing(state) }
+    services.denials.withLock { $0.enter(state) }
+    tellLeft(file, signed: state.signed)
+    tellMoved(MovedHosts.unknown(documents, in: file, state.orphans.flatMap(\.patterns)))
+    return state
+  }
+
+  /// The same of documents of which the store has nothing, or an older one, by their copies in `publish.dir`: what left is in no record
+  /// where the store forgets, was lost, or went back. A denial stands in all documents, so only the newest copy or record tells whether
+  /// it was allowed again since.
   ///
   /// - Returns: the states of all, as far as records or copies tell.
   private func rememberCopies(
     beside records: [String: DocumentState], of documents: [DocumentConfiguration]
   ) -> [String: DocumentState] {
     guard let copies = services.copies else { return records }
-    let left = copies.all(but: Set(documents.map(\.file)).union(records.keys))
+    let left = copies.all(but: Set(documents.map(\.file)))
+      .filter { copy in records[copy.file].map { copy.signedCopy.isNewer(than: $0) } ?? true }
     guard !left.isEmpty else { return records }
     var (states, newest) = (
       records, (Array(records.values).map(\.signed) + left.map(\.signed)).max()
@@ -236,15 +252,31 @@ extension RegistryService {
         document.endpoints.filter { keys[$0.id] != nil })
     }
     for copy in left {
-      var state = DocumentState()
-      state.keepOut(documents.flatMap(\.endpoints), of: copy.signedCopy)
-      state = state.goingOn(from: copy.signedCopy, endpoints: [])
+      var state = records[copy.file] ?? DocumentState()
+      let isKnown = !state.document.isEmpty
+      state.goOn(asLeftBy: copy.signedCopy, keepingOut: documents.flatMap(\.endpoints))
       states[copy.file] = state
       services.listings.withLock { $0[copy.file] = DocumentListing(state) }
       if copy.signed == newest { services.denials.withLock { $0.enter(state) } }
-      tellLeft(copy.file, signed: state.signed)
+      guard isKnown else {
+        tellLeft(copy.file, signed: state.signed)
+        continue
+      }
+      log.event(
+        .error, "store_went_back",
+        ["file": copy.file, "message": DocumentState.behindCopyMessage])
     }
     return states
+  }
+
+  /// Tells what another document speaks for by now, and a document whose record is not believed did before.
+  func tellUnknown(_ documents: [DocumentConfiguration], _ coordinators: [DocumentCoordinator])
+    async
+  {
+    for coordinator in coordinators where await coordinator.isUnknown {
+      let patterns = await coordinator.known.orphans.flatMap(\.patterns)
+      tellMoved(MovedHosts.unknown(documents, in: coordinator.file, patterns))
+    }
   }
 
   func tellMoved(_ messages: [String]) { Self.tellMoved(messages, log) }
@@ -298,6 +330,11 @@ extension RegistryService {
       for coordinator in coordinators {
         group.addTask { _ = await coordinator.settledState() }
       }
+    }
+    for coordinator in coordinators where await coordinator.isUnknown {
+      let patterns = (before[coordinator.file] ?? []).flatMap(\.patterns)
+      let unknown = MovedHosts.unknown(read.documents, in: coordinator.file, patterns)
+      if let first = unknown.first { throw .terms(first) }
     }
     let states = await Self.states(of: coordinators, in: store)
     let live = Set(coordinators.map(\.file))
@@ -463,12 +500,5 @@ extension StorageConfiguration {
     case .redis(let dsn, let pool, let isInsecure):
       try RedisStore(dsn: dsn, pool: pool, isInsecure: isInsecure)
     }
-  }
-}
-
-extension SealMark {
-  /// Notes that a document is about to be copied to `publish.dir`.
-  func note(copy document: PublishedDocument) {
-    if let number = document.number { note(copy: number, of: document.file) }
   }
 }

@@ -214,6 +214,7 @@ public final class RegistryService: Sendable {
     for coordinator in duty.coordinators { await coordinator.shareDenials(at: clock.now()) }
     for coordinator in duty.coordinators { await coordinator.checkSigning(at: clock.now()) }
     await tellOdds(configuration, duty.coordinators)
+    await tellUnknown(configuration.documents, duty.coordinators)
     if let warning = await store.warning {
       log.event(.warn, "storage_may_lose", ["message": warning])
     }
@@ -387,7 +388,7 @@ public final class RegistryService: Sendable {
     }
     health.configured(new.documents.map(\.file))
     for coordinator in known where settings[coordinator.file] == nil {
-      let state = await coordinator.state
+      let state = await coordinator.known
       if !state.document.isEmpty { tellLeft(coordinator.file, signed: state.signed) }
     }
     if isOpen { await tellOdds(new, next.coordinators) }

@@ -146,6 +146,39 @@ struct ReplayedStoreTests {
     await stage.end()
   }
 
+  @Test(
+    "keeps a denial, and tells, if the document has another name by then and only its copy knows of it",
+    arguments: [false, true])
+  func olderAndRenamed(isTakenBack: Bool) async throws {
+    let more = "publish: {dir: 'DIR/public'}"
+    let stage = try await Stage(more: more)
+    stage.server.observer.show(.accepted(pin(2)), at: Self.host)
+    await stage.server.service.probe(Self.host)
+    let older = try await stage.record()
+    stage.server.clock.advance(60)
+    try await stage.deny(pin(1))
+    await stage.server.service.stop()
+    if isTakenBack { try stage.put(older) }
+    let second = try ScriptedService(
+      keys: "[{fqdn: \(Self.host), file: renamed.json}]", storage: stage.yaml, more: more,
+      sharing: stage.server)
+    // The key that was denied.
+    second.observer.show(.accepted(pin(1)), at: Self.host)
+    try await second.start()
+    await second.service.probe(Self.host)
+    second.observer.show(.accepted(pin(2)), at: Self.host)
+    for _ in 0..<4 { await second.service.probe(Self.host) }
+    #expect(try await second.pins(in: "renamed.json")[Self.host] == [pin(2)])
+    let bytes = try #require(second.service.currentDocument("renamed.json")?.bytes)
+    let statement = try JSONValue(parsing: bytes).objectValue?["statement"]?.objectValue
+    #expect(statement?["denied"] == .array([.string(pin(1).base64)]))
+    #expect(second.log.events("document_left").map { $0["file"] } == [.string(Self.file)])
+    let told = second.log.events("store_went_back").map { $0["file"] }
+    #expect(told == (isTakenBack ? [.string(Self.file)] : []))
+    await second.service.stop()
+    await stage.end()
+  }
+
   @Test("refuses an older record of the store that does not name what was removed: no first sight")
   func olderIdentity() async throws {
     let stage = try await Stage()
