@@ -60,7 +60,7 @@ import Testing
     let edits = service.scripted.service.services.edits
     edits.close()
     let cas = #"["\#(pin(100).base64)","\#(pin(101).base64)"]"#
-    async let named = service.call("POST", Self.path, #"{"ca":\#(cas)}"#).status
+    async let named = service.call("POST", Self.path, #"{"ca":\#(cas),"match":"any"}"#).status
     async let enforced = service.call("POST", Self.path, #"{"enforce":"on"}"#).status
     #expect(await eventually { edits.waits == 2 })
     edits.open()
@@ -69,7 +69,7 @@ import Testing
     let names = ["www.example.com", "*.www.example.com"]
     #expect(
       try await Self.hosts(service)
-        == .array(names.map { Self.settings($0, [pin(100), pin(101)], "all", true) }))
+        == .array(names.map { Self.settings($0, [pin(100), pin(101)], "any", true) }))
     await service.stop()
   }
 
