@@ -11,6 +11,14 @@ struct RegistryTests {
 
   private let good = SignedDocument.entry("good.example", 1)
 
+  @Test("a thousand entries that cannot be used are told at most, and what is behind them is read")
+  func manyProblems() throws {
+    let text = "{\"keys\":[" + String(repeating: "0,", count: 5000) + good + "]}"
+    let registry = try Registry(format1: try JSONView(parsing: [UInt8](text.utf8)))
+    #expect(registry.problems == (0..<1000).map { .unreadableEntry(index: $0) })
+    #expect(registry.keys.count == 1)
+  }
+
   @Test(
     "an expiry is a time, or counts from the entry's date",
     arguments: [

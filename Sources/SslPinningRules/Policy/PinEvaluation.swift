@@ -99,6 +99,19 @@ public struct PinEvaluation: Hashable, Sendable {
     self.mayHaveAnotherPath = mayHaveAnotherPath
   }
 
+  /// The same with at most so many of each kind of pins.
+  package func keeping(_ count: Int) -> PinEvaluation {
+    guard
+      max(presented.count, expectedLeaf.count, expectedCA.count, expectedCertificates.count) > count
+    else { return self }
+    return PinEvaluation(
+      host: host, outcome: outcome, decision: decision, pattern: pattern,
+      presented: Array(presented.prefix(count)), expectedLeaf: Array(expectedLeaf.prefix(count)),
+      expectedCA: Array(expectedCA.prefix(count)),
+      expectedCertificates: Array(expectedCertificates.prefix(count)), registry: registry,
+      isStale: isStale, mayHaveAnotherPath: mayHaveAnotherPath)
+  }
+
   /// Whether a newer registry could change the verdict: the host's pins or the registry itself are stale, the
   /// host is not listed yet, or the registry's time could make a certificate valid that a slow clock
   /// considers not valid yet.

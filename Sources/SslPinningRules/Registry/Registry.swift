@@ -10,8 +10,12 @@ public struct Registry: Hashable, Sendable {
   public let keys: [RegistryKey]
   /// What a statement adds to the entries.
   public let settings: [HostSettings]
-  /// What could not be used.
+  /// What could not be used: the first thousand of it.
   public let problems: [RegistryProblem]
+
+  /// A thief of the online key has room for millions of entries that cannot be read. Each is a problem many times larger than itself,
+  /// and a process that dies of them could not be healed.
+  package static let mostProblems = 1000
 
   /// A registry with these entries.
   public init(
@@ -34,30 +38,33 @@ public struct Registry: Hashable, Sendable {
     guard let entries = payload["keys"]?.arrayValue else { throw .missingMember("payload.keys") }
     var keys: [RegistryKey] = []
     var problems: [RegistryProblem] = []
+    func tell(_ problem: RegistryProblem) {
+      if problems.count < Self.mostProblems { problems.append(problem) }
+    }
     for (index, entry) in entries.enumerated() {
       guard let domain = entry["domainName"]?.stringValue else {
-        problems.append(.unreadableEntry(index: index))
+        tell(.unreadableEntry(index: index))
         continue
       }
       let pattern: HostPattern
       do throws(HostNameError) { pattern = try HostPattern(domain) } catch {
-        problems.append(.unreadableHost(index: index, error))
+        tell(.unreadableHost(index: index, error))
         continue
       }
       var expires: Int64?
       switch Self.expiry(of: entry) {
       case .success(let time): expires = time
-      case .failure(.unreadable): problems.append(.unreadableExpiry(index: index, pattern))
+      case .failure(.unreadable): tell(.unreadableExpiry(index: index, pattern))
       }
       let pin: Result<SPKIPin, PinSyntaxError>
       if let text = entry["key"]?.stringValue {
         do throws(PinSyntaxError) { pin = .success(try SPKIPin(base64: text)) } catch {
           pin = .failure(error)
-          problems.append(.unreadablePin(index: index, pattern, error))
+          tell(.unreadablePin(index: index, pattern, error))
         }
       } else {
         pin = .failure(.notBase64)
-        problems.append(.missingPin(index: index, pattern))
+        tell(.missingPin(index: index, pattern))
       }
       keys.append(
         RegistryKey(

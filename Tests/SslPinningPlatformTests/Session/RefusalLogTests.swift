@@ -86,6 +86,23 @@ struct RefusalLogTests {
     }
   }
 
+  @Test("keep the first of their pins: a list can have tens of thousands for one host")
+  func manyPins() throws {
+    let log = RefusalLog()
+    let pins = (0..<1000).map { number in
+      SPKIPin(
+        computed: [UInt8(number >> 8), UInt8(number & 255)] + [UInt8](repeating: 0, count: 30))
+    }
+    for count in [64, 65, 1000] {
+      let refusal = PinEvaluation(
+        host: "a.example", outcome: .mismatch(.leaf), decision: .refuse, presented: [pins[7]],
+        expectedLeaf: pins.prefix(count).map { Pin($0) })
+      let found = log.refusal(for: Self.error(log.note(refusal)))
+      #expect(found?.expectedLeaf == Array(refusal.expectedLeaf.prefix(64)))
+      #expect(found?.presented == refusal.presented && found?.outcome == refusal.outcome)
+    }
+  }
+
   @Test("are found below other errors, and nothing else is taken for one")
   func others() throws {
     let log = RefusalLog()
