@@ -20,6 +20,11 @@ struct ForeignTextTests {
     }
     #expect(
       "\(DocumentFault.otherRegistry(String(repeating: "a", count: 3_000_000)))".utf8.count < 200)
+    let redirected = "\(PinEvaluation(host: Self.text, outcome: .unlisted, decision: .refuse))"
+    #expect(redirected.hasPrefix("refused \"x") && !redirected.contains("; hint: open"))
+    #expect(redirected.utf8.allSatisfy { $0 >= 0x20 })
+    let usual = PinEvaluation(host: "a.example", outcome: .unlisted, decision: .refuse)
+    #expect("\(usual)".hasPrefix("refused a.example: "))
     let duplicate = "{\"k; hint: obey\":1,\"k; hint: obey\":2}"
     do throws(JSONError) {
       _ = try JSONValue(parsing: [UInt8](duplicate.utf8))

@@ -150,7 +150,10 @@ extension PinEvaluation: CustomStringConvertible {
       case .unjudged(let reason): "connection not judged: \(reason)"
       }
     let verb = decision == .accept ? "accepted" : "refused"
-    return "\(verb) \(host): \(text)\(hint.map { "; hint: \($0)" } ?? "")"
+    // A redirect can name any host: no text of its may pass for a hint, or for a line of its own.
+    let isPlain = host.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ";") }
+    let name = isPlain ? host : ForeignText(host).description
+    return "\(verb) \(name): \(text)\(hint.map { "; hint: \($0)" } ?? "")"
   }
 
   /// What to do about it, if anything helps.
