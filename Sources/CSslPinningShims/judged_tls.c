@@ -18,6 +18,7 @@ static pthread_once_t index_once = PTHREAD_ONCE_INIT;
 static void free_judged(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl,
                         void *argp) {
   (void)parent, (void)data, (void)index, (void)argl, (void)argp;
+  if (pointer) ((pp_judged *)pointer)->ssl = NULL;
   pp_judged_let_go(pointer);
 }
 
@@ -57,7 +58,7 @@ SSL *pp_judged_begin(X509_STORE_CTX *store_context) {
 static bool keep(SSL *ssl, void *proof, void (*release)(void *)) {
   pp_judged *j = calloc(1, sizeof *j);
   if (!j) return false;
-  *j = (pp_judged){.proof = proof, .release = release, .socket = -1, .holders = 1};
+  *j = (pp_judged){.ssl = ssl, .proof = proof, .release = release, .socket = -1, .holders = 1};
   if (SSL_set_ex_data(ssl, judged_index, j)) return true;
   free(j);
   return false;
@@ -121,6 +122,8 @@ bool pp_judged_is_over(const pp_judged *judged) {
   if (!judged || !judged->was_used || judged->is_shared) return false;
   // It was read already, and TCP may be open behind it.
   if (judged->was_ended) return true;
+  // The rest of a record whose beginning ended an answer: the socket has it no more.
+  if (judged->ssl && SSL_pending(judged->ssl) > 0) return true;
   if (judged->socket < 0) return false;
   struct pollfd peer = {.fd = judged->socket, .events = POLLIN | POLLRDHUP};
   return poll(&peer, 1, 0) > 0;

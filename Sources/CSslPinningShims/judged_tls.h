@@ -11,6 +11,8 @@
 // What is known of an accepted connection. It outlives the connection for whoever holds it. Belongs to
 // the thread that drives the connection.
 typedef struct pp_judged {
+  // NULL once it is freed.
+  SSL *ssl;
   void *proof;
   void (*release)(void *proof);
   unsigned holders;
@@ -64,8 +66,8 @@ void pp_note_socket(int made[PP_SOCKETS], int socket);
 void pp_judged_find_socket(pp_judged *judged, const int made[PP_SOCKETS], int own_port);
 
 // Whether the server has ended it since the last request, or said something that nobody asked for: a close_notify, mostly, with or
-// without the end of TCP behind it (RFC 8446 section 6.1). libcurl, which asks the socket for a byte, takes it for alive then. What it
-// sends must not be sent again, for it may have arrived; before that it may.
+// without the end of TCP behind it (RFC 8446 section 6.1). libcurl, which asks the socket for a byte, takes it for alive then, and does not
+// look at what OpenSSL has read already, with the end of an answer in one record. What it sends must not be sent again, for it may have arrived; before that it may.
 bool pp_judged_is_over(const pp_judged *judged);
 
 // Has `easy` hold `judged`, which may be NULL, instead of what it held.

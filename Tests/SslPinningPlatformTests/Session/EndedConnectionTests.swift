@@ -87,6 +87,21 @@ struct EndedConnectionTests {
     await server.stop()
   }
 
+  /// OpenSSL has read it with the answer, so the socket tells nothing of it.
+  @Test(
+    "are sent, and once, over another one where a record had more than the end of the answer",
+    arguments: Road.allCases)
+  func moreInRecord(road: Road) async throws {
+    let server = try await PythonServer(site.identity)
+    let caller = caller(road, at: server.port)
+    for _ in 0..<2 {
+      #expect(try await caller.send("POST", "/more") == "ok")
+      #expect(try await caller.send("POST", "/next") == "ok")
+    }
+    #expect(server.log == ["/more", "/next", "/more", "/next"])
+    await server.stop()
+  }
+
   @Test(
     "are not sent again where their own connection ends, whatever another one that is over says",
     arguments: Road.allCases)
@@ -193,7 +208,12 @@ private final class PythonServer: Sendable {
                     if other is not writer: other.close()
                 await asyncio.sleep(0.2)
                 return writer.close()
-            writer.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')
+            answer = b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n'
+            if path == '/more':
+                # A record each: the head, and then its body with an answer that nobody asked for.
+                writer.write(answer)
+                writer.write(b'ok' + answer + b'no')
+            else: writer.write(answer + b'ok')
             await writer.drain()
             if path == '/end':
                 writer.close()
