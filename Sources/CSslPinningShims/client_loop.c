@@ -191,7 +191,7 @@ pp_client *pp_client_make(const pp_client_options *options) {
     SET(CURLMOPT_TIMERFUNCTION, timer_changed);
     SET(CURLMOPT_TIMERDATA, client);
     SET(CURLMOPT_MAX_TOTAL_CONNECTIONS, options->most_connections);
-    SET(CURLMOPT_MAXCONNECTS, options->most_connections);
+    SET(CURLMOPT_MAXCONNECTS, options->most_kept);
     SET(CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
   }
 #undef SET

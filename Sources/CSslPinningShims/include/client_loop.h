@@ -47,6 +47,8 @@ typedef struct {
   // False only where names do not count (pinned keys alone).
   bool check_host;
   long most_connections;
+  // Beyond so many, those that nobody uses are closed.
+  long most_kept;
   // What this libcurl can do, as pp_libcurl_features tells it.
   unsigned libcurl_features;
 } pp_client_options;

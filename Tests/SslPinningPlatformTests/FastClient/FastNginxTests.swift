@@ -202,6 +202,28 @@ struct FastNginxTests {
     #expect(await others == 50)
   }
 
+  @Test("to hosts that hang leave those to others the places of all loops")
+  func hanging() async throws {
+    let slow = try PinnedSite { _ in HTTPResponse(body: [65], delayMilliseconds: 600_000) }
+    try slow.server.replaceIdentity(site.identity)
+    // Two loops, where there are two cores: all of this is on the first.
+    let transport = try transport {
+      $0.perOrigin = 16
+      $0.total = 24
+    }
+    let urls = try ["a.localhost", "b.localhost"].map {
+      try site.url(host: $0, port: slow.server.port)
+    }
+    let hung = urls.map { url in Task { await served(8, url, over: transport, body: "A") } }
+    #expect(await eventually { slow.server.requests.count == 16 })
+    let healthy = await transport.end(of: URLRequest(try site.url(), timeout: 20))
+    #expect(healthy == .served(200, "hello"))
+    for task in hung {
+      task.cancel()
+      #expect(await task.value == 0)
+    }
+  }
+
   @Test("that wait for a place can be cancelled and come too late")
   func waiting() async throws {
     let slow = try PinnedSite { _ in HTTPResponse(body: [65], delayMilliseconds: 60_000) }

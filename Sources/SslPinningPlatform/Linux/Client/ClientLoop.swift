@@ -13,7 +13,7 @@
   /// - One connection that is dead holds up the requests that are on it, and no others (``ConnectionColours``).
   /// - Time-outs are kept here, not in libcurl: they hold over every wait, and are looked at ten times
   ///   a second. Waiting for one's turn counts, as it does in a session.
-  /// - Open streams take at most seven eighths of the places.
+  /// - Its places are what the client's other loops leave (``ClientPlaces``).
   ///
   /// Unchecked: what is not behind the inbox's lock is touched by the loop's thread alone.
   final class ClientLoop: @unchecked Sendable {
@@ -30,7 +30,7 @@
     static let sweepInterval: Int64 = 100
 
     let settings: RequestSettings
-    private let total: Int
+    private let places: ClientPlaces
     let judge: any PinEvaluating
     let longestRefresh: Double
     private let verdicts: ConnectionEvaluator
@@ -40,7 +40,6 @@
     // Of the loop's thread alone.
     private var idle: [TransferSlot] = []
     private var active: [ClientRequest] = []
-    private var openStreams = 0
     private var parked: [ClientRequest] = []
     private var queued: [ObjectIdentifier: ClientRequest] = [:]
     private var starved: [RequestLane] = []
@@ -50,12 +49,12 @@
     /// `nil` where memory or descriptors are short.
     init?(
       judge: any PinEvaluating, validator: ChainValidator, longestRefresh: Double,
-      settings: RequestSettings
+      settings: RequestSettings, places: ClientPlaces
     ) {
       let verdicts = ConnectionEvaluator(judge: judge, validator: validator)
       var options = verdicts.options(
         store: validator.storePointer, checkHost: validator.trust != .pinnedKeysOnly,
-        mostConnections: max(1, settings.total / settings.lanes),
+        mostConnections: settings.total, mostKept: max(1, settings.total / settings.lanes),
         features: Self.features(settings))
       guard let client = pp_client_make(&options) else { return nil }
       self.client = client
@@ -64,7 +63,7 @@
       self.judge = judge
       self.longestRefresh = longestRefresh
       self.settings = settings
-      total = max(1, settings.total / settings.lanes)
+      self.places = places
       guard DetachedThread.start(stackBytes: 1 << 20, { [self] in run() }) else { return nil }
     }
 
@@ -178,8 +177,8 @@
     }
 
     private func hasRoom(_ lane: RequestLane) -> Bool {
-      lane.active < lane.limit && active.count < total && !lane.dial.isUnderWay
-        && !(lane.isForStreams && openStreams >= total - total / 8)
+      lane.active < lane.limit && places.hasRoom(beside: active.count) && !lane.dial.isUnderWay
+        && (!lane.isForStreams || places.hasRoomForStream)
     }
 
     private func starve(_ lane: RequestLane) {
@@ -200,7 +199,7 @@
       request.isLeft = false
       request.index = active.count
       request.place.begin()
-      if request.place.lane.isForStreams { openStreams += 1 }
+      places.take(beside: active.count, forStream: request.place.lane.isForStreams)
       active.append(request)
       slot.raw.pointee.owner = Unmanaged.passUnretained(request).toOpaque()
       request.mark = ConnectionColours.mark(for: request, among: active, at: now)
@@ -238,7 +237,7 @@
       request.target.origin.colours.exit(ConnectionColours.colour(of: request.mark), at: now)
       let lane = request.place.lane
       request.place.end()
-      if lane.isForStreams { openStreams -= 1 }
+      places.giveBack(beside: active.count, fromStream: lane.isForStreams)
       lane.limit = request.place.limit
       admitNext(lane)
     }
@@ -248,7 +247,7 @@
       if !starved.isEmpty {
         if lane.hasWaiting { starve(lane) }
         var left = starved.count
-        while left > 0, active.count < total, !starved.isEmpty {
+        while left > 0, places.hasRoom(beside: active.count), !starved.isEmpty {
           left -= 1
           let next = starved.removeFirst()
           next.isStarved = false

@@ -115,12 +115,12 @@
     // MARK: The C side: unwraps pointers and decides nothing.
 
     func options(
-      store: OpaquePointer, checkHost: Bool, mostConnections: Int, features: UInt32
+      store: OpaquePointer, checkHost: Bool, mostConnections: Int, mostKept: Int, features: UInt32
     ) -> pp_client_options {
       pp_client_options(
         context: Unmanaged.passUnretained(self).toOpaque(), judge: Self.judge,
         release_proof: Self.releaseProof, confirm: Self.confirm, feed: Self.feed, store: store,
-        check_host: checkHost, most_connections: mostConnections,
+        check_host: checkHost, most_connections: mostConnections, most_kept: mostKept,
         libcurl_features: features)
     }
 

@@ -9,8 +9,12 @@
     /// Made one after the other, each with the first request that runs on it.
     private let loops = Locked<[ClientLoop]>([])
     private let targets: RequestTargets
+    private let places: ClientPlaces
 
-    init(settings: RequestSettings) { targets = RequestTargets(settings: settings) }
+    init(settings: RequestSettings) {
+      targets = RequestTargets(settings: settings)
+      places = ClientPlaces(total: settings.total, loops: settings.lanes)
+    }
 
     deinit { for loop in loops.withLock({ $0 }) { loop.stop() } }
 
@@ -168,7 +172,8 @@
           guard
             let made = ClientLoop(
               judge: transport.judge, validator: transport.validator,
-              longestRefresh: transport.longestRefresh, settings: transport.settings)
+              longestRefresh: transport.longestRefresh, settings: transport.settings,
+              places: places)
           else { throw URLError(.resourceUnavailable) }
           loops.append(made)
         }
