@@ -47,6 +47,8 @@ struct InitializeTests {
       ("ftp://registry.example/x.json", .badURL("ftp://registry.example/x.json")),
       ("file:///etc/passwd", .badURL("file:///etc/passwd")),
       ("https://user:secret@registry.example/x", .badURL("https://…@registry.example/x")),
+      ("https://user:sec/ret@registry.example/x", .badURL("https://…@registry.example/x")),
+      ("https://user:sec?ret@registry.example/x", .badURL("https://…")),
       ("user:secret@registry.example/x", .badURL("…@registry.example/x")),
       ("https:/user:secret@registry.example//x", .badURL("…@registry.example//x")),
       ("https:\\\\user:secret@registry.example/x", .badURL("…@registry.example/x")),

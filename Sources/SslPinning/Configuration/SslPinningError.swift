@@ -85,10 +85,11 @@ extension SslPinningError {
   }
 
   init(_ fault: RegistryURL.Fault, url: String) {
-    let url = Self.withoutQuery(Self.withoutCredentials(url))
     switch fault {
-    case .clearText: self = .clearTextURL(url)
-    case .unreadable, .scheme: self = .badURL(url)
+    case .clearText: self = .clearTextURL(Self.withoutQuery(url))
+    case .scheme: self = .badURL(Self.withoutQuery(url))
+    // Only this one can have credentials.
+    case .unreadable: self = .badURL(Self.withoutQuery(Self.withoutCredentials(url)))
     }
   }
 }
@@ -104,15 +105,17 @@ extension SslPinningError {
     String(url.prefix { $0 != "?" && $0 != "#" })
   }
 
-  /// The URL with `…` in place of a user name and password: errors end in logs.
+  /// A URL that cannot be read, with `…` in place of a user name and password: errors end in logs.
   private static func withoutCredentials(_ url: String) -> String {
     guard let slashes = url.range(of: "//"), !url[..<slashes.lowerBound].contains("@") else {
       // Mistyped: whatever stands in front of the host.
       return url.lastIndex(of: "@").map { "…" + url[$0...] } ?? url
     }
-    let authority = url[slashes.upperBound...].prefix { !"/?#".contains($0) }
-    guard let at = authority.lastIndex(of: "@") else { return url }
-    return url[..<slashes.upperBound] + "…" + url[at...]
+    let rest = url[slashes.upperBound...]
+    guard rest.contains("@") else { return url }
+    // A password may have a slash. One with a question mark cannot be told from a query, which may be a key.
+    let at = rest.prefix { !"?#".contains($0) }.lastIndex(of: "@")
+    return "\(url[..<slashes.upperBound])…\(at.map { url[$0...] } ?? "")"
   }
 }
 
