@@ -5,8 +5,8 @@ import SslPinningRules
 ///
 /// - `report(_:port:pattern:chain:)` only notes the failure in memory; no request ever waits for a
 ///   disk or a collector.
-/// - What was noted is on the disk a moment later, and before it is sent; what could not be sent goes
-///   out after the next start. Several reporters, also of several processes and for other collectors,
+/// - What was noted is on the disk a moment later, whatever a collector does, and before it is sent; what
+///   could not be sent goes out after the next start. Several reporters, also of several processes and for other collectors,
 ///   may share a directory.
 /// - How reports are merged, bounded and repeated is said at `ReportQueue`.
 /// - Collectors are reached outside of all pinned sessions: their own pins stop nothing, and nothing
@@ -43,7 +43,7 @@ package final class FailureReporter: Sendable {
     self.clocks = clocks
     wakeUps = continuation
     worker = Task(priority: .utility) {
-      for await _ in stream { await uploader.pass() }
+      for await _ in stream { await uploader.begin() }
       await uploader.stop()
     }
     continuation.yield()
@@ -82,7 +82,8 @@ package final class FailureReporter: Sendable {
   }
 
   /// Saves what was noted and sends what is due, then returns: for the time that an app has left in
-  /// the background. What a collector has put off stays put off.
+  /// the background. What a collector has put off stays put off. Once cancelled, it returns when all is
+  /// saved, and waits for no collector.
   package func flush() async { await uploader.pass() }
 }
 

@@ -6,7 +6,8 @@ import SslPinningRules
 ///
 /// - On the disk first, sent second, struck off third: whenever the process dies, nothing is lost that
 ///   was on the disk, and at worst one report is sent twice.
-/// - One pass at a time; within it each collector is served by itself, so a slow one delays no other.
+/// - What was noted is saved at once, and each collector is served by itself: one that is slow or hangs
+///   delays neither the disk nor another.
 actor ReportUploader {
   private let app: ReportedApp
   private let collectors: [RegistryURL]
@@ -18,8 +19,11 @@ actor ReportUploader {
   private let wake: @Sendable () -> Void
   /// Tells this process from others, and from its own past.
   private let owner: String
-  private var lastPass: Task<Void, Never>?
-  private var timer: Task<Void, Never>?
+  private var lastSave: Task<Void, Never>?
+  /// By URL: the turn that has begun last, the one behind it, and the nap until the next.
+  private var serving: [String: Task<Void, Never>] = [:]
+  private var waiting: [String: Task<Void, Never>] = [:]
+  private var timers: [String: Task<Void, Never>] = [:]
   private var isStopped = false
 
   /// Seconds that one POST may take; less than ``ReportRules/lease``.
@@ -47,41 +51,46 @@ actor ReportUploader {
     owner = Self.randomText()
   }
 
-  /// Saves what is in the inbox and sends what is due; returns when nothing is due any more.
+  /// Saves what is in the inbox and begins to send what is due.
+  ///
+  /// - Returns: what goes on: one task for each collector, which ends when nothing is due there any more.
+  @discardableResult func begin() async -> [Task<Void, Never>] {
+    await save()
+    if await store.isEmpty() { return [] }
+    return collectors.map { next($0) }
+  }
+
+  /// Saves what is in the inbox and sends what is due; returns when nothing is due any more. Once it is
+  /// cancelled, it returns when all is saved: what is on its way then goes on behind it.
   func pass() async {
-    let previous = lastPass
-    let task = Task {
-      await previous?.value
-      await onePass()
-    }
-    lastPass = task
+    let tasks = await begin()
+    let (cancelled, continuation) = AsyncStream.makeStream(of: Void.self)
     await withTaskCancellationHandler {
-      await task.value
+      await firstOf({ for task in tasks { await task.value } }, { for await _ in cancelled {} })
     } onCancel: {
-      task.cancel()
+      continuation.finish()
     }
   }
 
   /// Saves what is in the inbox and ends: nothing is sent, nothing wakes the worker any more.
   func stop() async {
     isStopped = true
-    await lastPass?.value
-    timer?.cancel()
+    for tasks in [timers, waiting, serving] { for task in tasks.values { task.cancel() } }
     await save()
   }
 
-  private func onePass() async {
-    timer?.cancel()
-    let isInboxEmpty = inbox.withLock { $0.isEmpty }
-    if isInboxEmpty, await store.isEmpty() { return }
-    await save()
-    await withTaskGroup(of: Void.self) { group in
-      for collector in collectors { group.addTask { await self.serve(collector) } }
-    }
-    await nap()
-  }
-
+  /// One save after the other: whoever finds the inbox empty returns once another's is on the disk, too.
   private func save() async {
+    let previous = lastSave
+    let task = Task {
+      await previous?.value
+      await oneSave()
+    }
+    lastSave = task
+    await task.value
+  }
+
+  private func oneSave() async {
     let seen = inbox.withLock { inbox in
       defer { inbox = ReportInbox() }
       return inbox
@@ -97,15 +106,32 @@ actor ReportUploader {
     if dropped > 0 { events(.dropped(failures: dropped)) }
   }
 
+  /// The turn at a collector that sends all that is saved by now. At most one waits for the turn
+  /// under way, however many failures are noted while a collector hangs.
+  private func next(_ collector: RegistryURL) -> Task<Void, Never> {
+    let url = collector.description
+    if let task = waiting[url] { return task }
+    let previous = serving[url]
+    let task = Task {
+      await previous?.value
+      await serve(collector)
+    }
+    waiting[url] = task
+    return task
+  }
+
   private func serve(_ collector: RegistryURL) async {
+    let url = collector.description
+    serving[url] = waiting.removeValue(forKey: url)
+    timers.removeValue(forKey: url)?.cancel()
     while !Task.isCancelled {
-      let url = collector.description
       let now = clocks.wall()
       let claimed = await store.transaction(at: now) { [owner] queue in
         queue.claim(url, by: owner, at: now)
       }
-      guard let claimed, await deliver(claimed, to: collector) else { return }
+      guard let claimed, await deliver(claimed, to: collector) else { break }
     }
+    await nap(url)
   }
 
   /// Whether the collector may be sent the next report now.
@@ -142,14 +168,12 @@ actor ReportUploader {
     return true
   }
 
-  private func nap() async {
+  private func nap(_ url: String) async {
     let now = clocks.wall()
-    let urls = collectors.map(\.description)
-    let next = await store.transaction(at: now) { [owner] in $0.nextTime(urls, by: owner) }
-    // Also behind a flush that was cancelled: it has ended the nap before.
+    let next = await store.transaction(at: now) { [owner] in $0.nextTime([url], by: owner) }
     guard let next, !isStopped else { return }
     let seconds = next <= now ? 1 : min(next - now, Self.longestNap)
-    timer = Task { [clocks, wake] in
+    timers[url] = Task { [clocks, wake] in
       do { try await clocks.sleep(Double(seconds)) } catch { return }
       wake()
     }

@@ -115,7 +115,9 @@ struct FailureReporterTests {
     site.answer(HTTPResponse(status: 503))
     let reporter = try site.reporter()
     reporter.report(ReportSite.verdict())
-    // So many that the worker's own passes are over.
+    // The worker's own try is over.
+    let isOver = await eventually { [site] in !site.trouble.withLock(\.isEmpty) }
+    #expect(isOver)
     for _ in 0..<20 {
       let flush = Task { await reporter.flush() }
       flush.cancel()
@@ -416,6 +418,32 @@ struct FailureReporterTests {
     let bodies = slow.requests.map(\.body)
     #expect(bodies.first == bodies.last)
     withExtendedLifetime(hanging) {}
+  }
+
+  @Test("a collector that hangs holds up no disk, no other one and no flush that is cancelled")
+  func hanging() async throws {
+    let gate = DispatchSemaphore(value: 0)
+    let slow = try LocalTLSServer(identity: site.authority.issue(names: ["localhost"])) { _ in
+      gate.wait()
+      gate.signal()
+      return HTTPResponse(status: 200)
+    }
+    defer { gate.signal() }
+    let reporter = try site.reporter(urls: ["https://localhost:\(slow.port)/", site.url])
+    reporter.report(ReportSite.verdict("first"))
+    #expect(await eventually { slow.requests.count == 1 })
+    reporter.report(ReportSite.verdict("second"))
+    #expect(await eventually { (try? site.counts()) == ["first": 1, "second": 1] })
+    reporter.report(ReportSite.verdict("third"))
+    let flush = Task { await reporter.flush() }
+    flush.cancel()
+    await flush.value
+    let saved = try AtomicFile(path: site.path).read(limit: 1 << 20) ?? []
+    let text = String(decoding: saved, as: UTF8.self)
+    #expect(text.contains("\"second\"") && text.contains("\"third\""))
+    // It hangs to this moment: what waited for its time-out would have been told of that.
+    #expect(site.trouble.withLock { $0 }.isEmpty)
+    #expect(slow.requests.count == 1)
   }
 
   @Test("two clients of one app with collectors of their own share a directory")
