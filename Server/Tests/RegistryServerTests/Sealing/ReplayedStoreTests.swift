@@ -31,6 +31,21 @@ struct ReplayedStoreTests {
       try #require(try await base.record(named: name))
     }
 
+    /// Waits until the record says that one came back so often.
+    func hasReturned(_ times: Int) async throws -> Bool {
+      for _ in 0..<12_000 {
+        if let stored = try await base.record(named: ReplayedStoreTests.file),
+          let sealed = SealedRecord(parsing: stored.bytes),
+          try DocumentState(decoding: sealed.content, file: ReplayedStoreTests.file).returns
+            == times
+        {
+          return true
+        }
+        try await Task.sleep(nanoseconds: 5_000_000)
+      }
+      return false
+    }
+
     func delete(_ name: String = ReplayedStoreTests.file) throws {
       _ = try connection.change("DELETE FROM records WHERE name = ?", [.text(name)])
     }
@@ -83,6 +98,8 @@ struct ReplayedStoreTests {
       if let older { try stage.put(older) } else { try stage.delete() }
       #expect(await eventually { server.log.events("store_went_back").count == index + 1 })
       await server.service.probe(Self.host)
+      // Told before it is stored: the next row must not come between.
+      #expect(try await stage.hasReturned(index + 1))
       #expect(try Self.denied(server) == [pin(1).base64])
       #expect(try await server.pins(in: Self.file)[Self.host] == [pin(2)])
     }
