@@ -158,16 +158,23 @@ extension EndedConnectionTests {
       let session = site.session()
       let directory = try TemporaryDirectory()
       try Data(count: 2_000_000).write(to: directory.file("upload"))
+      let (file, url) = (directory.file("upload"), try site.url("/reset", port: server.port))
+      // Several at once: the queue that reads files must be behind.
       for _ in 0..<8 {
-        var request = URLRequest(
-          url: try site.url("/reset", port: server.port), timeoutInterval: 20)
-        request.httpMethod = "POST"
-        do {
-          _ = try await session.upload(for: request, fromFile: directory.file("upload"))
-          exit(3)
-        } catch is URLError {}
+        await withTaskGroup(of: Void.self) { group in
+          for _ in 0..<8 {
+            group.addTask {
+              var request = URLRequest(url: url, timeoutInterval: 20)
+              request.httpMethod = "POST"
+              do {
+                _ = try await session.upload(for: request, fromFile: file)
+                exit(3)
+              } catch {}
+            }
+          }
+        }
       }
-      guard server.log.count(where: { $0 == "/reset" }) >= 8 else { exit(4) }
+      guard server.log.count(where: { $0 == "/reset" }) >= 64 else { exit(4) }
       await server.stop()
     }
   }
