@@ -65,9 +65,10 @@ void pp_note_socket(int made[PP_SOCKETS], int socket);
 // Finds the socket of a new connection among those that were made: that with this port of ours.
 void pp_judged_find_socket(pp_judged *judged, const int made[PP_SOCKETS], int own_port);
 
-// Whether the server has ended it since the last request, or said something that nobody asked for: a close_notify, mostly, with or
-// without the end of TCP behind it (RFC 8446 section 6.1). libcurl, which asks the socket for a byte, takes it for alive then, and does not
-// look at what OpenSSL has read already, with the end of an answer in one record. What it sends must not be sent again, for it may have arrived; before that it may.
+// Whether the server has ended it since the last request, or said something that nobody asked for: mostly a close_notify, with or
+// without the end of TCP behind it (RFC 8446 section 6.1). libcurl asks the socket alone for a byte, so it takes such a connection for
+// alive, and what OpenSSL has read of a record's rest for the next answer. A request must be kept from it in time: once it was sent, it
+// may have arrived, and must not be sent again.
 bool pp_judged_is_over(const pp_judged *judged);
 
 // Has `easy` hold `judged`, which may be NULL, instead of what it held.

@@ -5,9 +5,9 @@ import SslPinningRules
 ///
 /// - `report(_:port:pattern:chain:)` only notes the failure in memory; no request ever waits for a
 ///   disk or a collector.
-/// - What was noted is on the disk a moment later, whatever a collector does, and before it is sent; what
-///   could not be sent goes out after the next start. Several reporters, also of several processes and for other collectors,
-///   may share a directory.
+/// - What was noted is on the disk a moment later, whatever a collector does, and before it is sent. What
+///   could not be sent goes out after the next start. Several reporters may share a directory, also of
+///   several processes and for other collectors.
 /// - How reports are merged, bounded and repeated is said at `ReportQueue`.
 /// - Collectors are reached outside of all pinned sessions: their own pins stop nothing, and nothing
 ///   about them is ever reported.

@@ -11,7 +11,7 @@ import SslPinningRules
 ///   same one: the verdict is found by the whole text. Never by the URL: after a refused redirect
 ///   the error names the first one.
 /// - A text is at most ``longestText`` bytes, so that the transport cuts nothing off.
-/// - The newest 1 024 refusals are kept, each with the first ``mostPins`` of its pins: a server that is refused for ever
+/// - The newest 1 024 refusals are kept, each with no more pins than a report has: a server that is refused for ever
 ///   costs no memory, however many pins a thief lists for it.
 package final class RefusalLog: Sendable {
   private struct State {
@@ -22,7 +22,6 @@ package final class RefusalLog: Sendable {
   /// Bytes of UTF-8 that a transport carries.
   package static let longestText = 511
   private static let capacity = 1024
-  package static let mostPins = 64
   /// The moment that was given out last, of all logs of the process.
   private static let last = Locked<Int64>(0)
 
@@ -44,8 +43,9 @@ package final class RefusalLog: Sendable {
       return last
     }
     let text = Self.text(refusal, at: moment)
+    let kept = refusal.keeping(FailureReport.mostPins)
     state.withLock { state in
-      state.byText[text] = refusal.keeping(Self.mostPins)
+      state.byText[text] = kept
       state.order.append(text)
       guard state.order.count > 2 * Self.capacity else { return }
       for old in state.order.prefix(Self.capacity) { state.byText[old] = nil }

@@ -151,7 +151,7 @@ extension PinEvaluation: CustomStringConvertible {
       }
     let verb = decision == .accept ? "accepted" : "refused"
     // A redirect can name any host: no text of its may pass for a hint, or for a line of its own.
-    let isPlain = host.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ";") }
+    let isPlain = host.utf8.allSatisfy { 0x21...0x7e ~= $0 && $0 != UInt8(ascii: ";") }
     let name = isPlain ? host : ForeignText(host).description
     return "\(verb) \(name): \(text)\(hint.map { "; hint: \($0)" } ?? "")"
   }

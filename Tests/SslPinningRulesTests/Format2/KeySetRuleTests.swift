@@ -130,14 +130,20 @@ struct KeySetRuleTests {
     }
   }
 
-  @Test("sets before an app's own root are kept as nothing, whatever stands there")
-  func beforeTheRoot() throws {
+  /// Set 1 replaces root key 0 by 4; set 2 is in force.
+  private func rootReplaced() throws -> RegistrySimulator {
     var registry = RegistrySimulator()
     try registry.add(
       root: SimulatedKeys.role([4]), online: SimulatedKeys.role([1]), signedBy: [0, 4])
     try registry.add(
       root: SimulatedKeys.role([4]), online: SimulatedKeys.role([2]), signedBy: [4])
     (registry.epoch, registry.online) = (2, [2])
+    return registry
+  }
+
+  @Test("sets before an app's own root are kept as nothing, whatever stands there")
+  func beforeTheRoot() throws {
+    var registry = try rootReplaced()
     registry.keySets[0] = .object([
       "keySet": .object(["x": .string(String(repeating: "A", count: 100_000))]),
       "signatures": .array([]),
@@ -174,12 +180,7 @@ struct KeySetRuleTests {
 
   @Test("an app that ships the root of a later set begins there, and old root keys get nowhere")
   func laterRoot() throws {
-    var registry = RegistrySimulator()
-    try registry.add(
-      root: SimulatedKeys.role([4]), online: SimulatedKeys.role([1]), signedBy: [0, 4])
-    try registry.add(
-      root: SimulatedKeys.role([4]), online: SimulatedKeys.role([2]), signedBy: [4])
-    (registry.epoch, registry.online) = (2, [2])
+    var registry = try rootReplaced()
     let trust = try RegistrySimulator.trust(root: SimulatedKeys.role([4]))
     let client = try registry.client(under: trust)
     #expect(client.keySetEpoch == 2)

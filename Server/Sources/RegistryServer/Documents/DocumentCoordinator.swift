@@ -36,7 +36,7 @@ actor DocumentCoordinator {
   private var othersTurnEnds: Int64 = 0
   /// The endpoints of which it was told that not all of their addresses are probed.
   private var toldOfCut: Set<String> = []
-  /// What the last document tells, if the record was not believed when it was to be read first.
+  /// What the last document tells. Only if the record was not believed when it was read first.
   private var told: DocumentState?
   /// The last reason not to believe the store.
   private var lastFault: SealFault?
@@ -268,7 +268,8 @@ actor DocumentCoordinator {
     return nil
   }
 
-  /// Tells the other documents what this one lists. Of what is not known nothing is told: a host that moves would have a first sight.
+  /// Tells the other documents what this one lists. While that is not known, it tells nothing: by an empty list, a host that moves
+  /// would be new to the others.
   private func shareListing() {
     guard !machine.isUnread || told != nil else { return }
     let listing = DocumentListing(known)

@@ -70,8 +70,9 @@ struct LastCopies: Sendable {
     return found.max { $1.isNewer(than: $0) }
   }
 
-  /// What the last document tells that is served while the store is not believed. Its lists count if `prv.pem` signed them; what it
-  /// denies and took out only if keys of this registry signed that, too: whoever can write to the store would deny keys otherwise.
+  /// What the last document tells that is served while the store is not believed. What it lists counts if `prv.pem` signed it. What it
+  /// denies and took out counts only if keys of this registry signed its statement, too: otherwise whoever can write to the store could
+  /// deny keys.
   ///
   /// - Parameter configured: endpoints that may be among those that were taken out.
   func told(_ file: String, keepingOut configured: [WatchedEndpoint] = []) async -> DocumentState? {

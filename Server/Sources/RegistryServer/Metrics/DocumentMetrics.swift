@@ -13,9 +13,12 @@ final class DocumentMetrics: Sendable {
   private let epoch = document("epoch", help: "The number of the key set that signed the statement")
   private let signed = document(
     "signed_timestamp_seconds", help: "When the document in force was signed, in Unix time")
-  private let end = document(
-    "expires_timestamp_seconds",
-    help: "From when on pinned apps refuse the document in force, in Unix time")
+  private let end = MetricFamily(
+    "ssl_pinning_document_expires_timestamp_seconds",
+    help:
+      "From when on pinned apps refuse the document in force, in Unix time; from two weeks before",
+    labels: ["file"], limit: ServerMetrics.mostFiles
+  ) { NearEndGauge() }
   private let keySetEnd = document(
     "key_set_expires_timestamp_seconds",
     help: "From when on clients take nothing new under the key set, in Unix time; none if never")
@@ -43,18 +46,20 @@ final class DocumentMetrics: Sendable {
     ) { Gauge() }
   }
 
-  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, end, keySetEnd, keys] }
+  private var gauges: [MetricFamily<Gauge>] { [version, epoch, signed, keySetEnd, keys] }
 
-  var all: [any ExposedMetric] { gauges + [errors, keysPublished, keysWithdrawn] }
+  var all: [any ExposedMetric] { gauges + [end, errors, keysPublished, keysWithdrawn] }
 
   /// How many writes each metric refused.
   var refusals: [(String, UInt64)] {
-    gauges.map { ($0.name, $0.refused.value) } + [(errors.name, errors.refused.value)]
+    gauges.map { ($0.name, $0.refused.value) }
+      + [(end.name, end.refused.value), (errors.name, errors.refused.value)]
   }
 
   func configured(_ documents: [DocumentConfiguration]) {
     let files = documents.map { [$0.file] }
     for gauge in gauges { gauge.keep(only: files) }
+    end.keep(only: files)
     errors.keep(only: files)
     for document in documents {
       let ids = Set(document.endpoints.map(\.id))
@@ -97,9 +102,13 @@ final class DocumentMetrics: Sendable {
   func published(_ document: DocumentFacts) {
     keys.cell(document.file).set(Double(document.keys))
     signed.cell(document.file).set(Double(document.signed))
+    if let expires = document.expires {
+      end.cell(document.file).set(expires)
+    } else {
+      end.remove(document.file)
+    }
     for (gauge, value) in [
-      (version, document.version), (epoch, document.epoch), (end, document.expires),
-      (keySetEnd, document.keySetEnd),
+      (version, document.version), (epoch, document.epoch), (keySetEnd, document.keySetEnd),
     ] {
       if let value {
         gauge.cell(document.file).set(Double(value))

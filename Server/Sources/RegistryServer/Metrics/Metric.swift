@@ -136,6 +136,23 @@ final class CountdownGauge: MetricCell {
   }
 }
 
+/// A moment at which something ends that is put off again and again: told from two weeks before. While all goes well, it is no line of
+/// a page that has ten thousand documents.
+final class NearEndGauge: MetricCell {
+  static let type = MetricType.gauge
+
+  private let end = Atomic<Int64>(.max)
+
+  /// Sets the moment, in Unix seconds.
+  func set(_ end: Int64) { self.end.store(end, ordering: .relaxed) }
+
+  func write(as series: SeriesName, to writer: inout ExpositionWriter) {
+    let end = end.load(ordering: .relaxed)
+    guard end <= writer.now + 14 * 86_400 else { return }
+    writer.sample(series, Double(end))
+  }
+}
+
 /// A series that tells a ``FailureStreak``.
 final class StreakGauge: MetricCell {
   static let type = MetricType.gauge
