@@ -41,6 +41,7 @@ struct ReplayedStoreTests {
         {
           return true
         }
+        // why: the server writes by itself; a bare loop would keep its thread.
         try await Task.sleep(nanoseconds: 5_000_000)
       }
       return false
