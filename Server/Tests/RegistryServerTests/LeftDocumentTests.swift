@@ -236,6 +236,48 @@ struct LeftDocumentTests {
     #expect(last.log.events("words_left").isEmpty)
   }
 
+  @Test(
+    "a new name that would end the watching of what people added is refused, and told after a restart"
+  )
+  func renamedBesideAdded() async throws {
+    let first = try ScriptedService(keys: Self.keys("a.json"), storage: Self.storage)
+    for host in [Self.host, "n.test"] { first.observer.show(.accepted(pin(1)), at: host) }
+    try await first.start()
+    func check(_ keys: String) async throws {
+      try await first.service.checkTerms(RegistryServerTests.configuration("keys: \(keys)\n"))
+    }
+    let renamed = Self.keys("new.json")
+    try await check(renamed)
+    let answer = try await AdministeredService(scripted: first).call(
+      "POST", "/documents/a.json/endpoints", #"{"fqdn": "n.test"}"#)
+    #expect(answer.status == 201)
+    for host in [Self.host, "n.test"] { await first.service.probe(host) }
+    try await check(Self.keys("a.json"))
+    await #expect(throws: RegistryServiceError.self) { try await check(renamed) }
+    await #expect(throws: RegistryServiceError.self) {
+      try await check("[{fqdn: \"*.example.com\", file: new.json}]")
+    }
+    // Watched there, or in a third document. And nobody asks about a document that goes with all its hosts.
+    for file in ["new.json", "third.json"] {
+      try await check("[{fqdn: \(Self.host), file: new.json}, {fqdn: n.test, file: \(file)}]")
+    }
+    try await check("[{fqdn: o.test, file: new.json}]")
+    await first.service.stop()
+    let beginning =
+      "what people decided in a.json does not go along to another document: n.test:443 was added"
+    for isNew in [true, false] {
+      let next = try ScriptedService(keys: renamed, storage: Self.storage, sharing: first)
+      let trial = try await ConfigurationTrial(next.configuration, at: next.clock.now())
+      #expect(trial.warnings.contains { $0.hasPrefix(beginning) } == isNew)
+      try await next.start()
+      let told = next.log.events("words_left").compactMap { $0["message"]?.stringValue }
+      #expect(told.map { $0.hasPrefix(beginning) } == (isNew ? [true] : []))
+      next.observer.show(.accepted(pin(1)), at: Self.host)
+      await next.service.probe(Self.host)
+      await next.service.stop()
+    }
+  }
+
   @Test("denies no key any more, when it is back, that was allowed meanwhile")
   func allowedMeanwhile() async throws {
     let both = "[{fqdn: m.test, file: a.json}, {fqdn: o.test, file: b.json}]"

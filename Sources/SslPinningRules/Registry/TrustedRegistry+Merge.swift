@@ -13,8 +13,10 @@ extension TrustedRegistry {
   ///   hosts that only the older one lists count as vanished. Across epochs, such hosts stay only if the newer
   ///   one's online keys signed for them. If both know a vanished host, the newest document that listed it counts.
   /// - A fork that one of them has found stays reported, and so is one that only the merge reveals.
-  /// - In format 1, nothing tells which of two lists is older. Only hosts that one of them saw vanish count as
-  ///   vanished, since that time.
+  /// - In format 1 a list has no number. The one that was confirmed later wins, and an entry whose signed `date` is
+  ///   after that shows a later list: so a list that an app's update ships heals a client that cannot reach its
+  ///   registry. Hosts that it leaves out count as vanished from then on, as if it had been fetched. Else nothing tells
+  ///   which of the two lists is older, and only hosts that one of them saw vanish count, since that time.
   ///
   /// - Parameters:
   ///   - other: a registry that was believed under the same trust.
@@ -43,8 +45,11 @@ extension TrustedRegistry {
         older.document, andThoseOf: older.vanished, unless: known, at: since ?? clock)
       vanished.release(under: newer.document, at: clock, limits: limits)
     } else if standing.statement == nil, older.standing.statement == nil {
+      // Not the other way round: an app's own older list must not bring its hosts back at every start.
+      let isShipped = newer.stamp.confirmed == 0 && older.stamp.confirmed > 0
       vanished.adopt(
-        nil, andThoseOf: older.vanished, unless: newer.document.registry.patterns, at: clock)
+        isShipped ? older.document : nil, andThoseOf: older.vanished,
+        unless: newer.document.registry.patterns, at: clock)
       vanished.release(under: newer.document, at: clock, limits: limits)
     } else if standing.statement != nil {
       // As if the newer one had arrived after the older: hosts for which its own online keys vouch stay.
@@ -72,8 +77,16 @@ extension TrustedRegistry {
     case (let mine?, let others?) where mine != others: mine > others
     case (_?, nil): true
     case (nil, _?): false
+    case (nil, nil): lastKnown(at: clock) > other.lastKnown(at: clock)
     default: stamp.knownConfirmation(at: clock) > other.stamp.knownConfirmation(at: clock)
     }
+  }
+
+  /// The latest time at which a list without a statement is known to have been its registry's: its last confirmation, or the
+  /// newest `date` of its entries. Neither counts in the future.
+  private func lastKnown(at clock: Int64) -> Int64 {
+    let date = document.newestDate.flatMap { $0 <= clock ? $0 : nil }
+    return max(stamp.knownConfirmation(at: clock), date ?? 0)
   }
 
   /// Whether this one knows something that `other` does not: another document or, for the same one, stricter

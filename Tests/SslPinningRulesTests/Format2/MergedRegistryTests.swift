@@ -50,6 +50,50 @@ struct MergedRegistryTests {
     #expect(try merged(old, newer).accepts(leaf: 2))
   }
 
+  @Test(
+    "in format 1, a list that an update of the app ships counts if an entry is dated after the stored one was confirmed",
+    arguments: [(1, true), (100, true), (0, false), (-5, false), (101, false)])
+  func shippedInFormat1(_ dated: Int64, _ isNewer: Bool) throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    registry.pins = [("a.example", 1), ("b.example", 9)]
+    let stored = try registry.client()
+    registry.pins = [("a.example", 2)]
+    registry.entryMembers = ",\"date\":\"\(RFC3339.text(Self.start + dated))\""
+    let shipped = try TrustedRegistry(
+      bundled: try registry.document(), under: try RegistrySimulator.trust(), at: Self.start)
+    var both = try merged(stored, shipped)
+    #expect(try both.accepts(leaf: 2) == isNewer)
+    #expect(try both.accepts(leaf: 1) != isNewer)
+    #expect(both.stamp.confirmed == (isNewer ? 0 : Self.start))
+    guard isNewer else { return }
+    // What it leaves out vanishes, as if it had been fetched, and no start with the same list begins the 30 days again.
+    #expect(try both.accepts("b.example", leaf: 9))
+    for days in [20, 30] as [Int64] {
+      both = both.merged(with: shipped, at: Self.start + 100 + days * Self.day)
+      #expect(try both.accepts("b.example", leaf: 9))
+    }
+    let over = Self.start + 101 + 30 * Self.day
+    both = both.merged(with: shipped, at: over)
+    #expect(try both.verdict("b.example", at: over).outcome == .unlisted)
+  }
+
+  @Test(
+    "in format 1, a shipped list that is older brings back no host that the stored one leaves out")
+  func shippedBeforeInFormat1() throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = true
+    registry.entryMembers = ",\"date\":\"\(RFC3339.text(Self.start - 9))\""
+    registry.pins = [("a.example", 1), ("b.example", 9)]
+    let shipped = try TrustedRegistry(
+      bundled: try registry.document(), under: try RegistrySimulator.trust(), at: Self.start)
+    registry.pins = [("a.example", 2)]
+    registry.entryMembers = ",\"date\":\"\(RFC3339.text(Self.start - 5))\""
+    let both = try merged(try registry.client(), shipped)
+    #expect(try both.accepts(leaf: 2))
+    #expect(try both.verdict("b.example", at: Self.start + 100).outcome == .unlisted)
+  }
+
   @Test("a registry with a statement wins over one without, and is never without again")
   func statement() throws {
     var registry = RegistrySimulator()

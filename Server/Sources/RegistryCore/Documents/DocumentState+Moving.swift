@@ -5,18 +5,32 @@ import SslPinningRules
 /// - Within a document it goes along with a host (see `Succession`). Each document has its own record, so to another one nothing
 ///   goes: `approval: manual`, terms and announced keys would be gone, and a host that people took out would be watched again.
 ///   (A key that waits is no first sight there, see ``DocumentListing``.)
+/// - Endpoints that they added stay with it, too. If it goes to others, a new name included, nobody would watch them.
 /// - So an edit that does this is refused, or told: people are to say it again where the host is then.
 extension DocumentState {
+  /// What becomes of a document by an edit.
+  package enum Stay {
+    /// It has these endpoints then.
+    case keeps([WatchedEndpoint])
+    /// It goes now, or went earlier.
+    case goes, gone
+
+    fileprivate var isGone: Bool { if case .gone = self { true } else { false } }
+  }
+
   /// What would not go along, for each endpoint.
   ///
   /// - Parameters:
   ///   - endpoints: those of the other document after the edit.
   ///   - other: that document as it was.
-  ///   - configured: this document's own endpoints, after the same edit; `nil` if it had left before.
+  ///   - stay: what becomes of this one by the same edit.
   package func wordsLeft(
-    by endpoints: [WatchedEndpoint], of other: DocumentState, keeping configured: [WatchedEndpoint]?
+    by endpoints: [WatchedEndpoint], of other: DocumentState, stay: Stay
   ) -> [String] {
-    let kept = Set((configured.map(endpoints(configured:)) ?? []).flatMap(\.patterns))
+    var kept: Set<HostPattern> = []
+    if case .keeps(let own) = stay {
+      kept.formUnion(self.endpoints(configured: own).flatMap(\.patterns))
+    }
     let sources = (watched + orphans).filter { source in
       overrides[source.id]?.inherited != nil
         || keysByEndpoint[source.id]?.keys.contains { $0.staged != nil } == true
@@ -37,7 +51,7 @@ extension DocumentState {
         // What leaves now counts for whoever speaks for its host there, be it moved or known there before. What left earlier,
         // for an endpoint that comes back there, or for a host of which nobody there speaks yet.
         let others =
-          source.isOrphan || configured == nil
+          source.isOrphan || stay.isGone
           ? new.filter { source.place == endpoint.id || !known.contains($0) } : endpoint.patterns
         let isMoved = source.patterns.contains { pattern in
           !kept.contains(pattern) && others.contains { $0.overlaps(pattern) }
@@ -46,6 +60,31 @@ extension DocumentState {
       }
     }
     return Set(left).sorted()
+  }
+
+  /// What people added here that nobody would watch, if this document goes and others take hosts of its over.
+  ///
+  /// - Parameters:
+  ///   - documents: all that there are after the edit, and what they were. If this one went earlier, only new hosts of theirs count.
+  ///   - isGone: whether it went earlier.
+  package func addedLeft(
+    by documents: [(endpoints: [WatchedEndpoint], state: DocumentState)], isGone: Bool
+  ) -> [String] {
+    let left = added.filter { tombstones[$0.id] == nil }
+    guard !left.isEmpty else { return [] }
+    var (spokenFor, taken): (Set<HostPattern>, Set<HostPattern>) = ([], [])
+    for (endpoints, state) in documents {
+      let patterns = state.endpoints(configured: endpoints).flatMap(\.patterns)
+      spokenFor.formUnion(patterns)
+      let known = Set(isGone ? state.watched.flatMap(\.patterns) : [])
+      taken.formUnion(patterns.filter { !known.contains($0) })
+    }
+    let goesOn = watched.flatMap(\.patterns).contains { mine in taken.contains { $0.overlaps(mine) }
+    }
+    guard goesOn else { return [] }
+    return left.filter { !spokenFor.isSuperset(of: $0.patterns) }.map {
+      "\($0.id) was added, and would not be watched any more; hint: write it into the configuration, or take it out here before"
+    }.sorted()
   }
 
   /// What people decided about orphans of this state since `before`, by a server whose configuration still has their endpoints:

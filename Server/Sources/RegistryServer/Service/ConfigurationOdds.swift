@@ -31,13 +31,18 @@ enum MovedHosts {
   ) -> [String] {
     let configured = Dictionary(
       documents.map { ($0.file, $0.endpoints) }, uniquingKeysWith: { $0 + $1 })
-    return documents.flatMap { new in
-      files.subtracting([new.file]).sorted().flatMap { file in
-        (states[file]?.wordsLeft(
-          by: new.endpoints, of: states[new.file] ?? DocumentState(),
-          keeping: configured[file] ?? (areLive ? [] : nil)) ?? []).map {
-            "what people decided in \(file) does not go along to \(new.file): \($0)"
-          }
+    let new = documents.map { ($0.endpoints, states[$0.file] ?? DocumentState()) }
+    return files.sorted().flatMap { file -> [String] in
+      guard let state = states[file] else { return [] }
+      let stay = configured[file].map(DocumentState.Stay.keeps) ?? (areLive ? .goes : .gone)
+      let words = documents.filter { $0.file != file }.flatMap { other in
+        state.wordsLeft(
+          by: other.endpoints, of: states[other.file] ?? DocumentState(), stay: stay
+        ).map { "\(other.file): \($0)" }
+      }
+      let added = configured[file] == nil ? state.addedLeft(by: new, isGone: !areLive) : []
+      return (words + added.map { "another document: \($0)" }).map {
+        "what people decided in \(file) does not go along to \($0)"
       }
     }
   }

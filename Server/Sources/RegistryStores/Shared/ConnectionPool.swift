@@ -13,7 +13,7 @@ protocol DatabaseConnection: AnyObject, Sendable {
 /// - Work runs off the cooperative threads, on a queue that belongs to the connection.
 /// - A connection that was closed meanwhile is noticed before it is used, and another one opened. One
 ///   that fails takes the idle ones with it: what cut it has cut them too.
-/// - Nobody waits longer for a connection than ``patience``.
+/// - Nobody waits longer for a connection than 5 seconds.
 final class ConnectionPool<Connection: DatabaseConnection>: Sendable {
   /// A queue and the connection that is used on it.
   private final class Lane: Sendable {
@@ -28,19 +28,20 @@ final class ConnectionPool<Connection: DatabaseConnection>: Sendable {
     var isClosed = false
   }
 
-  /// How many milliseconds a call waits for a connection.
-  static var patience: Int { 5000 }
-
+  private let patience: Int
   private let turnstile: AsyncSemaphore
   private let state: Locked<State>
   private let open: @Sendable () throws(StoreError) -> Connection
   private let cleaning: Slot<RepeatingWork>
 
-  /// - Parameter open: makes a connection; may block.
+  /// - Parameters:
+  ///   - patience: how many milliseconds a call waits for a connection.
+  ///   - open: makes a connection; may block.
   init(
-    _ configuration: ConnectionPoolConfiguration,
+    _ configuration: ConnectionPoolConfiguration, patience: Int = 5000,
     open: @escaping @Sendable () throws(StoreError) -> Connection
   ) {
+    self.patience = patience
     turnstile = AsyncSemaphore(places: configuration.maxOpen)
     state = Locked(State(idle: IdleConnections(configuration)))
     self.open = open
@@ -56,7 +57,7 @@ final class ConnectionPool<Connection: DatabaseConnection>: Sendable {
     _ work: @escaping @Sendable (Connection) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     try checkOpen()
-    guard await turnstile.enter(within: Self.patience) else { throw .busy }
+    guard await turnstile.enter(within: patience) else { throw .busy }
     defer { turnstile.leave() }
     try checkOpen()
     let aged = state.withLock { $0.idle.take() } ?? IdleConnections.Aged(Lane(), opened: .now)

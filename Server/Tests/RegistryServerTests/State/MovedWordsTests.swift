@@ -72,13 +72,14 @@ import Testing
     case .takenOut: _ = try state.remove(one.id, configured: [one, other], request)
     }
     var beside = DocumentState()
-    func isTold(_ endpoints: WatchedEndpoint..., keeping: [WatchedEndpoint]) -> Bool {
-      !state.wordsLeft(by: endpoints, of: beside, keeping: keeping).isEmpty
+    func isTold(_ endpoints: WatchedEndpoint..., keeping: [WatchedEndpoint]?) -> Bool {
+      let stay = keeping.map(DocumentState.Stay.keeps) ?? .goes
+      return !state.wordsLeft(by: endpoints, of: beside, stay: stay).isEmpty
     }
     let isSaid = word != .nothing
     #expect(isTold(one, keeping: [other]) == isSaid)
     // The document is left as a whole; a wildcard speaks for the host there; the host had left before.
-    #expect(isTold(one, keeping: []) == isSaid)
+    #expect(isTold(one, keeping: nil) == isSaid)
     #expect(isTold(endpoint(1, "*.test"), keeping: [other]) == isSaid)
     if word != .takenOut {
       let before = state
