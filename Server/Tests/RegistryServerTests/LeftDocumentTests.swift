@@ -254,9 +254,6 @@ struct LeftDocumentTests {
     for host in [Self.host, "n.test"] { await first.service.probe(host) }
     try await check(Self.keys("a.json"))
     await #expect(throws: RegistryServiceError.self) { try await check(renamed) }
-    await #expect(throws: RegistryServiceError.self) {
-      try await check("[{fqdn: \"*.example.com\", file: new.json}]")
-    }
     // Watched there, or in a third document. And nobody asks about a document that goes with all its hosts.
     for file in ["new.json", "third.json"] {
       try await check("[{fqdn: \(Self.host), file: new.json}, {fqdn: n.test, file: \(file)}]")

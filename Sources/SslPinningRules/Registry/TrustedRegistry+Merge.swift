@@ -77,15 +77,17 @@ extension TrustedRegistry {
     case (let mine?, let others?) where mine != others: mine > others
     case (_?, nil): true
     case (nil, _?): false
-    case (nil, nil): lastKnown(at: clock) > other.lastKnown(at: clock)
-    default: stamp.knownConfirmation(at: clock) > other.stamp.knownConfirmation(at: clock)
+    default:
+      (lastKnown(at: clock), stamp.knownConfirmation(at: clock))
+        > (other.lastKnown(at: clock), other.stamp.knownConfirmation(at: clock))
     }
   }
 
-  /// The latest time at which a list without a statement is known to have been its registry's: its last confirmation, or the
-  /// newest `date` of its entries. Neither counts in the future.
+  /// The latest time at which this is known to have been its registry's list: its last confirmation or, without a statement,
+  /// the newest `date` of its entries. Neither counts in the future.
   private func lastKnown(at clock: Int64) -> Int64 {
-    let date = document.newestDate.flatMap { $0 <= clock ? $0 : nil }
+    let date =
+      standing.statement == nil ? document.newestDate.flatMap { $0 <= clock ? $0 : nil } : nil
     return max(stamp.knownConfirmation(at: clock), date ?? 0)
   }
 
