@@ -35,6 +35,12 @@ if command -v shellcheck >/dev/null; then
 else
   printf 'check: shell scripts: skipped, shellcheck is not installed\n'
 fi
+if command -v promtool >/dev/null; then
+  run "alert rules self-test" /usr/bin/env python3 scripts/checks/alerts.py --self-test
+  run "alert rules" /usr/bin/env python3 scripts/checks/alerts.py
+else
+  printf 'check: alert rules: skipped, promtool is not installed\n'
+fi
 run "format" "$swift" format lint --strict -r Package.swift Sources Tests Server App Benchmarks \
   scripts/linking scripts/consumer scripts/apple/probe
 
