@@ -275,6 +275,33 @@ struct LeftDocumentTests {
     }
   }
 
+  @Test(
+    "a host that moved is not taken out of its old document while a key of it waits in the new one")
+  func waitsElsewhere() async throws {
+    let server = try ScriptedService(
+      keys: "[{fqdn: m.test, file: a.json}, {fqdn: o.test, file: a.json}]", storage: Self.storage)
+    for host in ["m.test", "o.test"] { server.observer.show(.accepted(pin(1)), at: host) }
+    try await server.start()
+    for host in ["m.test", "o.test"] { await server.service.probe(host) }
+    try await server.reload(
+      keys: "[{fqdn: m.test, file: b.json, approval: manual}, {fqdn: o.test, file: a.json}]",
+      storage: Self.storage, judged: true)
+    server.observer.show(.accepted(pin(2)), at: "m.test")
+    for _ in 0..<4 { await server.service.probe("m.test") }
+    let people = AdministeredService(scripted: server)
+    func remove() async throws -> Int {
+      try await people.call(
+        "POST", "/documents/a.json/endpoints/m.test%3A443/remove", #"{"why": "moved"}"#
+      ).status
+    }
+    #expect(try await remove() == 409)
+    let approval = try await people.call(
+      "POST", "/documents/b.json/endpoints/m.test%3A443/approve", #"{"pin": "\#(pin(2).base64)"}"#)
+    #expect(approval.status == 200)
+    // It was not seen by a probe since: a person said that it is the host's.
+    #expect(try await remove() == 200)
+  }
+
   @Test("denies no key any more, when it is back, that was allowed meanwhile")
   func allowedMeanwhile() async throws {
     let both = "[{fqdn: m.test, file: a.json}, {fqdn: o.test, file: b.json}]"

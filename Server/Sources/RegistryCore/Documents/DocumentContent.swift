@@ -24,8 +24,8 @@ package struct DocumentContent: Sendable, Equatable {
     let endpoints = state.inForce(live)
     entries = DocumentEntry.entries(of: endpoints, state: state)
     denied = state.denied.map(\.pin)
-    removed = state.removed
     let listed = Set(entries.map(\.pattern))
+    removed = state.removed.filter { !listed.contains($0) }
     hosts = HostTerms.settings(of: endpoints, listed: listed)
     let bare = endpoints.filter { state.keysByEndpoint[$0.id]?.keys.isEmpty == false }
       .flatMap(\.patterns).filter { !listed.contains($0) }
@@ -83,7 +83,10 @@ package struct DocumentEntry: Sendable, Hashable {
       !denied.contains($0)
     }
     guard entries.isEmpty else { return entries }
-    let listed = listed(in: state.document).filter { !state.removed.contains($0.pattern) }
+    let back = Set(endpoints.filter { state.keysByEndpoint[$0.id] != nil }.flatMap(\.patterns))
+    let listed = listed(in: state.document).filter {
+      !state.removed.contains($0.pattern) || back.contains($0.pattern)
+    }
     let left = listed.filter { !denied.contains($0.pin) }
     guard left.isEmpty else { return left }
     for last in state.denied.reversed() {

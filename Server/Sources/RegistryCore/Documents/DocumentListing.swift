@@ -28,4 +28,21 @@ package struct DocumentListing: Sendable {
   ) -> Bool {
     index.overlaps(excepted, patterns) { keys[$0].map(has) ?? false }
   }
+
+  /// The same of what is left of an endpoint that spoke for one of these hosts.
+  func left(_ patterns: [HostPattern], where has: (EndpointKeys) -> Bool) -> Bool {
+    index.overlaps(excepted, patterns) {
+      WatchedEndpoint.isOrphan($0) && keys[$0].map(has) ?? false
+    }
+  }
+
+  /// The hosts of these patterns that it lists.
+  func hosts(of patterns: [HostPattern]) -> Set<HostPattern> {
+    index.hosts(of: patterns, but: excepted)
+  }
+
+  /// Whether an endpoint that speaks of all of this host has keys of which something is so.
+  func speaks(of host: HostPattern, where has: (EndpointKeys) -> Bool) -> Bool {
+    index.ids(covering: host).contains { $0 != excepted && keys[$0].map(has) ?? false }
+  }
 }

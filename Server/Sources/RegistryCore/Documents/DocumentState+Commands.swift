@@ -95,17 +95,21 @@ extension DocumentState {
   /// Takes an endpoint out, with its keys, and tells clients that they may forget its hosts, unless others speak for them.
   /// Also what is left of one that left the configuration; or of one host that it left alone, by the orphan's own id.
   ///
+  /// - Parameter elsewhere: the other documents: one of them may speak for the same hosts.
   /// - Throws: ``AdministrationError/leavesUnseen(_:)`` if none of those others was seen yet: the host would be on no
   ///   list, and whatever they show, also what waits there for a person, a first sight.
   package mutating func remove(
-    _ id: String, configured: [WatchedEndpoint], _ request: Request
+    _ id: String, configured: [WatchedEndpoint], beside elsewhere: [DocumentState] = [],
+    _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     let live = endpoints(configured: configured)
     let own = live.filter { $0.id == id }
     let gone = own.isEmpty ? orphans(of: id) : own
     guard !gone.isEmpty else { throw .noSuchEndpoint(id, known: live.map(\.id)) }
     let others = live.filter { $0.id != id }
-    let unseen = patternsLeftUnseen(without: gone, others)
+    let unseen = patternsLeftUnseen(
+      without: gone,
+      others.map { ($0, self) } + elsewhere.flatMap { state in state.watched.map { ($0, state) } })
     guard unseen.isEmpty else { throw .leavesUnseen(unseen.map(\.description)) }
     var next = self
     if gone[0].place == id {
@@ -283,18 +287,18 @@ extension DocumentState {
   /// Of the hosts of an endpoint that has keys those that others speak for, none of which has shown a key that
   /// clients would believe. Of a wildcard each of them counts for itself: a neighbour's key says nothing of a host.
   private func patternsLeftUnseen(
-    without gone: [WatchedEndpoint], _ others: [WatchedEndpoint]
+    without gone: [WatchedEndpoint], _ others: [(endpoint: WatchedEndpoint, state: DocumentState)]
   ) -> [HostPattern] {
     let gone = gone.filter { keysByEndpoint[$0.id]?.keys.isEmpty == false }
     guard !gone.isEmpty else { return [] }
     let denied = deniedPins
     let seen = Set(
       others.filter { other in
-        keysByEndpoint[other.id]?.keys.contains {
+        other.state.keysByEndpoint[other.endpoint.id]?.keys.contains {
           $0.staged == nil && $0.isUsable(beside: denied)
         } == true
-      }.flatMap(\.patterns))
-    let next = others.flatMap(\.patterns)
+      }.flatMap(\.endpoint.patterns))
+    let next = others.flatMap(\.endpoint.patterns)
     let shared = gone.flatMap(\.patterns).flatMap { pattern in
       next.filter { $0.overlaps(pattern) }
         .map { pattern.covering.contains($0) ? pattern : $0 }
@@ -310,12 +314,14 @@ extension DocumentState {
       .contains { pins.contains($0.pin) }
   }
 
-  /// Whether an endpoint has this key and would be left without one that its servers show, or without
-  /// any that clients would believe.
+  /// Whether an endpoint has this key and would be left without one that its servers show, without
+  /// any that clients would believe, or without any.
   private func leavesBare(_ endpoint: WatchedEndpoint, without pin: SPKIPin) -> Bool {
     let denied = deniedPins
-    let usable = (keysByEndpoint[endpoint.id]?.keys ?? []).filter { $0.isUsable(beside: denied) }
-    return usable.map(\.pin) == [pin]
+    let keys = keysByEndpoint[endpoint.id]?.keys ?? []
+    let usable = keys.filter { $0.isUsable(beside: denied) }
+    // Without any key, a denied one included, the next would be its first, for which nobody is asked.
+    return keys.map(\.pin) == [pin] || usable.map(\.pin) == [pin]
       || usable.filter { $0.state == .active }.map(\.pin) == [pin]
   }
 

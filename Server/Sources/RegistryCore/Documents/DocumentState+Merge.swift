@@ -147,8 +147,9 @@ extension DocumentState {
     return entries
   }
 
-  /// Ends what concerns endpoints that are not in force, and what says that hosts in force may be
-  /// forgotten: somebody configured them again.
+  /// Ends what concerns endpoints that are not in force, and what says that hosts may be forgotten that are listed
+  /// again. Not yet where an endpoint for them was configured again and has no key: another server may have another
+  /// configuration.
   ///
   /// - Returns: whether something of the record or of the document changed.
   package mutating func forgetLeftovers(_ inForce: [WatchedEndpoint]) -> Bool {
@@ -159,7 +160,8 @@ extension DocumentState {
       isChanged = true
     }
     guard !removed.isEmpty else { return isChanged }
-    let patterns = Set(inForce.flatMap(\.patterns))
+    let patterns = Set(
+      inForce.filter { keysByEndpoint[$0.id]?.keys.isEmpty == false }.flatMap(\.patterns))
     let left = removed.filter { !patterns.contains($0) }
     guard left.count < removed.count else { return isChanged }
     removed = left

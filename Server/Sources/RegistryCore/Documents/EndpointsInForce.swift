@@ -88,16 +88,23 @@ struct EndpointsInForce: Sendable {
     _ probe: ProbeResult, of endpoint: WatchedEndpoint, by lists: [DocumentListing],
     to context: inout DecisionContext
   ) {
+    // A neighbour's key says nothing of a host, and what is published counts for each of them. What left was the hosts' own.
+    let hosts = lists.reduce(into: Set<HostPattern>()) {
+      $0.formUnion($1.hosts(of: endpoint.patterns))
+    }
     func isListed(_ has: (EndpointKeys) -> Bool) -> Bool {
-      lists.contains { $0.lists(endpoint.patterns, where: has) }
+      lists.contains { $0.left(endpoint.patterns, where: has) }
+        || hosts.allSatisfy { host in lists.contains { $0.speaks(of: host, where: has) } }
     }
     let sightings = lists.isEmpty ? [] : ObservedKey.all(in: probe)
     context.listedPins = Set(
       sightings.map(\.pin).filter { pin in isListed { $0.keys.contains { $0.pin == pin } } })
     context.copiedPins = context.listedPins.filter { pin in
-      isListed { other in
-        other.keys.contains { $0.pin == pin }
-          && other.authorities.keys.elementsEqual([EndpointKeys.unknownAuthority])
+      lists.contains {
+        $0.lists(endpoint.patterns) { other in
+          other.keys.contains { $0.pin == pin }
+            && other.authorities.keys.elementsEqual([EndpointKeys.unknownAuthority])
+        }
       }
     }
     context.listedAuthorities = Set(

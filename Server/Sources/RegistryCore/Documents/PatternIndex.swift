@@ -52,6 +52,35 @@ package struct PatternIndex: Sendable {
     return false
   }
 
+  /// What both these patterns and other endpoints than `id` speak of.
+  func hosts(of patterns: [HostPattern], but id: String) -> Set<HostPattern> {
+    var found: Set<HostPattern> = []
+    for pattern in patterns {
+      for other in ids(overlapping: pattern) where other != id {
+        for their in all[other] ?? [] where their.overlaps(pattern) {
+          found.insert(pattern.covering.contains(their) ? pattern : their)
+        }
+      }
+    }
+    return found
+  }
+
+  /// The endpoints that speak of all hosts of a pattern.
+  func ids(covering pattern: HostPattern) -> Set<String> {
+    let covering = pattern.covering
+    return ids(overlapping: pattern).filter { all[$0]?.contains(where: covering.contains) == true }
+  }
+
+  private func ids(overlapping pattern: HostPattern) -> Set<String> {
+    if case .anyDepth = pattern {
+      return Set(all.filter { $0.value.contains { $0.overlaps(pattern) } }.keys)
+    }
+    let below = Self.questions(of: pattern).reduce(into: Set<String>()) {
+      $0.formUnion(ids[$1] ?? [])
+    }
+    return below.union(deep.filter { $0.value.contains { $0.overlaps(pattern) } }.keys)
+  }
+
   private static func handles(of pattern: HostPattern) -> [Handle] {
     switch pattern {
     case .exact(let host):

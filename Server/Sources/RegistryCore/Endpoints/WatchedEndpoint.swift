@@ -98,6 +98,8 @@ public struct WatchedEndpoint: Sendable, Hashable {
     return orphan
   }
 
+  static func isOrphan(_ id: String) -> Bool { id.contains(orphanMark) }
+
   private static func id(of endpoint: WatchedEndpoint) -> String {
     guard endpoint.isOrphan, let pattern = endpoint.patterns.first else {
       return place(of: endpoint)

@@ -220,7 +220,8 @@ struct RegistryAdministration: Sendable {
       var state = await coordinator.snapshot.state
       let configured = await coordinator.settings.configuration.endpoints
       do throws(AdministrationError) {
-        _ = try Self.apply(command, to: &state, of: coordinator.file, configured, request)
+        _ = try Self.apply(
+          command, to: &state, of: coordinator.file, beside: [], configured, request)
       } catch {
         switch error {
         case .leavesWithoutPin(let hosts, let staged):
@@ -239,19 +240,25 @@ struct RegistryAdministration: Sendable {
     _ request: DocumentState.Request
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let (file, coordinators) = (coordinator.file, coordinators)
+    var others: [DocumentState] = []
+    if case .remove = command {
+      for other in coordinators() where other !== coordinator { others.append(await other.state) }
+    }
+    let elsewhere = others
     return try await coordinator.perform(at: request.at) {
       state, configured throws(AdministrationError) in
       // An edit of the configuration may have taken the document out while this waited.
       guard command.file == nil || coordinators().contains(where: { $0 === coordinator }) else {
         throw AdministrationError.noSuchDocument(file)
       }
-      return try Self.apply(command, to: &state, of: file, configured, request)
+      return try Self.apply(command, to: &state, of: file, beside: elsewhere, configured, request)
     }
   }
 
   private static func apply(
     _ command: AdministrationCommand, to state: inout DocumentState, of file: String,
-    _ configured: [WatchedEndpoint], _ request: DocumentState.Request
+    beside elsewhere: [DocumentState], _ configured: [WatchedEndpoint],
+    _ request: DocumentState.Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     func require(_ id: String, orOrphans: Bool = false) throws(AdministrationError) {
       let known = state.endpoints(configured: configured).map(\.id)
@@ -268,7 +275,8 @@ struct RegistryAdministration: Sendable {
         id, interval: interval, approval: approval, isPaused: isPaused, request)
     case .setTerms(_, let id, let change, let force):
       return try state.setTerms(change, of: id, configured: configured, force: force, request)
-    case .remove(_, let id): return try state.remove(id, configured: configured, request)
+    case .remove(_, let id):
+      return try state.remove(id, configured: configured, beside: elsewhere, request)
     case .stage(_, let id, let pin, let limit):
       try require(id)
       return try state.stage(pin, at: id, atMost: limit, request)

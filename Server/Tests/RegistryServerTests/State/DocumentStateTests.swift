@@ -159,6 +159,25 @@ import Testing
     }
   }
 
+  @Test(
+    "revoking the only key of an endpoint needs force also if that key is denied: the next one would be its first"
+  )
+  func revokeDenied() throws {
+    var state = Self.settled()
+    _ = try state.deny(pin(1), configured: Self.endpoints, force: true, Self.request)
+    let hosts = AdministrationError.leavesWithoutPin(["a.example", "*.a.example"])
+    func revoke(_ key: UInt8, force: Bool = false) throws {
+      _ = try state.revoke(
+        pin(key), at: Self.a, configured: Self.endpoints, force: force, Self.request)
+    }
+    #expect(throws: hosts) { try revoke(1) }
+    state.keysByEndpoint[Self.a]?.publish(pin(4), at: 9)
+    try revoke(1)
+    #expect(throws: hosts) { try revoke(4) }
+    try revoke(4, force: true)
+    #expect(state.keysByEndpoint[Self.a]?.keys == [])
+  }
+
   @Test("denying everything leaves what was denied last, for an empty registry is never published")
   func denyAll() throws {
     var state = Self.settled()
@@ -336,7 +355,15 @@ import Testing
     // The same host at another port.
     let moved = WatchedEndpoint(
       fqdn: HostName.literal("b.example"), port: 8443, patterns: Self.endpoints[1].patterns)
-    let changedAgain = state.forgetLeftovers([Self.endpoints[0], moved])
+    let both = [Self.endpoints[0], moved]
+    let isForgotten = state.forgetLeftovers(both)
+    #expect(!isForgotten)
+    #expect(DocumentContent(state, endpoints: both).removed == moved.patterns)
+    state.keysByEndpoint[moved.id] = EndpointKeys(keys: [
+      KnownKey(pin: pin(2), firstSeen: 2, lastSeen: 9)
+    ])
+    #expect(DocumentContent(state, endpoints: both).removed.isEmpty)
+    let changedAgain = state.forgetLeftovers(both)
     #expect(changedAgain)
     #expect(state.removed.isEmpty)
     let changedOnceMore = state.forgetLeftovers([Self.endpoints[0], moved])

@@ -137,3 +137,38 @@ import Testing
     await service.stop()
   }
 }
+
+/// An endpoint for several hosts, or for a wildcard, beside endpoints for single ones.
+@Suite("A first key for several hosts") struct SeveralHostsTests: HeirScene {
+  let bench = MachineBench()
+
+  @Test(
+    "counts as known only if each listed host has it, or its CA: a neighbour's key says nothing of a host",
+    arguments: [["*.test"], ["**.test"], ["a.test", "b.test"], ["a.test", "b.test", "new.test"]])
+  func neighbours(_ hosts: [String]) {
+    let now = MachineBench.begin
+    // Both show key 1 or its CA; key 2 and its CA are b's alone.
+    for (key, authority, isHeld) in [
+      (1, 101, false), (2, 102, true), (3, 102, true), (4, 101, false),
+    ] as [(UInt8, UInt8, Bool)] {
+      let (one, other) = (endpoint(1, "a.test"), endpoint(2, "b.test"))
+      var joining = endpoint(3)
+      joining.patterns = hosts.compactMap { try? HostPattern($0) }
+      let server = MachineServer(MachineBench(), endpoints: [one, other, joining])
+      server.rest(at: now)
+      show(1, under: 101, at: one, server, now)
+      show(1, under: 101, at: other, server, now)
+      for second in 1...4 as ClosedRange<Int64> {
+        show(2, under: 102, at: other, server, now + second)
+      }
+      perform(server, at: now + 4) { [id = other.id] state, _ throws(AdministrationError) in
+        try state.approve(pin(2), at: id, .init(who: "ada", at: now, why: ""))
+      }
+      for second in 5...9 as ClosedRange<Int64> {
+        show(key, under: authority, at: joining, server, now + second)
+      }
+      let keys = server.machine.state.keysByEndpoint[joining.id]?.keys.map(\.pin) ?? []
+      #expect(keys == (isHeld ? [] : [pin(key)]))
+    }
+  }
+}
