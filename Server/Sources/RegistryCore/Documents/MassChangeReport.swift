@@ -19,12 +19,17 @@ package struct MassChangeReport: Sendable {
     var endpoints: [String]
     /// The keys that nobody announced, each after its endpoint.
     var keys: [String]
+
+    /// All that a message names of it.
+    var listed: Set<String> { Set(endpoints + keys) }
   }
 
   /// The one alert, of no document.
   let alert: ServerAlert
   /// At which places the alerts are that it stands for.
   let joined: Set<Int>
+  /// The endpoints and keys of the parts that it stands for.
+  let listed: Set<String>
 
   /// `nil` if there are no two to join.
   ///
@@ -50,6 +55,7 @@ package struct MassChangeReport: Sendable {
     }
     guard joined.count > 1 else { return nil }
     self.joined = joined
+    listed = endpoints.union(keys)
     alert = ServerAlert(
       kind: .massChange,
       message: "\(endpoints.count) endpoints of \(documents.count) documents show new keys"
@@ -77,13 +83,14 @@ extension Array {
   ///
   /// - Parameters:
   ///   - part: what an element adds to it.
-  ///   - element: the one alert as an element.
+  ///   - element: the one alert as an element, with the endpoints and keys that it stands for.
   package func joiningMassChanges(
-    _ part: (Element) -> MassChangeReport.Part?, as element: (ServerAlert) -> Element
+    _ part: (Element) -> MassChangeReport.Part?,
+    as element: (ServerAlert, Set<String>) -> Element
   ) -> [Element] {
     guard let report = MassChangeReport(of: map(part)) else { return self }
     let others = indices.filter { !report.joined.contains($0) }
-    return others.map { self[$0] } + [element(report.alert)]
+    return others.map { self[$0] } + [element(report.alert, report.listed)]
   }
 }
 

@@ -61,10 +61,13 @@ package struct Condition: Sendable, Hashable {
   package var patterns: Set<HostPattern> = []
   /// What it adds to a mass change of several documents.
   package var part: MassChangeReport.Part?
+  /// The endpoints and keys of a mass change: it is told again once they are more.
+  package var listed: Set<String> = []
 
   /// Whether nobody has to hear of it who heard of the other.
   func isTold(by other: Condition) -> Bool {
     (other.isRefusing || !isRefusing) && patterns.isSubset(of: other.patterns)
+      && listed.isSubset(of: other.listed)
   }
 
   package init(
@@ -77,11 +80,14 @@ package struct Condition: Sendable, Hashable {
 
   /// What tells it from every other.
   ///
-  /// An alert of a moment that comes again is another one, unless probes repeat it (`isAnotherEachTime`). Otherwise the
-  /// time does not count: the clock of the server that leads next may differ.
+  /// An alert of a moment that comes again is another one, unless probes repeat it (`isAnotherEachTime`). A mass change goes on
+  /// while endpoints join it: its time is that of the newest, which need not be the last to join. Otherwise the time does not
+  /// count: the clock of the server that leads next may differ.
   package var identity: String {
     var parts = [kind.name, file, subject, pin?.base64 ?? ""]
-    if case .alert(let kind) = kind, kind.isAnotherEachTime { parts.append("\(since)") }
+    if case .alert(let kind) = kind, kind.isAnotherEachTime, kind != .massChange {
+      parts.append("\(since)")
+    }
     return parts.joined(separator: "\u{1f}")
   }
 
@@ -135,6 +141,7 @@ extension Condition {
           && !state.isVouched(for: alert, by: terms[alert.endpoint]))
       condition.patterns = alert.patterns
       condition.part = state.part(of: alert, in: file)
+      condition.listed = condition.part?.listed ?? []
       switch alert.kind {
       case .unannouncedKey
       where unlisted[alert.endpoint]?.contains { $0.pin == alert.pin } ?? false:
@@ -218,8 +225,10 @@ extension Condition {
 extension [Condition] {
   /// With one mass change in place of all that documents have of it.
   package var withOneMassChange: [Condition] {
-    joiningMassChanges(\.part) {
-      Condition(.alert($0.kind), since: $0.since, message: $0.message)
+    joiningMassChanges(\.part) { alert, listed in
+      var condition = Condition(.alert(alert.kind), since: alert.since, message: alert.message)
+      condition.listed = listed
+      return condition
     }
   }
 }

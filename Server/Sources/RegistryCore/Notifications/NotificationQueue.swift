@@ -1,6 +1,8 @@
 /// What is to be told to one receiver, and in which order.
 ///
-/// - A condition is told when it begins and when it is over, and in between only if apps come to be refused by it.
+/// - A condition is told when it begins and when it is over, and in between only if apps come to be refused by it, or it comes
+///   to be about more. What joins a mass change is told with it while it waits, and else ``joining`` seconds after it at the
+///   earliest: endpoints that change one by one are no message each.
 /// - In the order in which it happened: one delivery at a time, with all that waits, so that a burst is one delivery.
 /// - At least once: what was not delivered is tried again, after ever longer pauses, with all that waits by then. Each
 ///   change is tried ``mostTries`` times, and then it is given up, and counted. Whoever receives can tell a repetition
@@ -22,6 +24,8 @@ package struct NotificationQueue: Sendable {
   /// Milliseconds between the first two tries; doubled each time, up to ``longestPause``.
   static let firstPause: Int64 = 1000
   static let longestPause: Int64 = 600_000
+  /// Seconds from one telling of a mass change to the next that lists more.
+  static let joining: Int64 = 10
 
   /// In the order in which they came, each with how often it was tried.
   private var waiting: [(change: ConditionChange, tries: Int)] = []
@@ -37,6 +41,8 @@ package struct NotificationQueue: Sendable {
   private var open: [String: Condition] = [:]
   /// Of those, the ones that the receiver may have heard of.
   private var heard: Set<String> = []
+  /// When each of those that hold began to wait last, in Unix seconds.
+  private var told: [String: Int64] = [:]
   /// How many are delivered at a time: fewer after a delivery that was too large.
   private var batch = mostAtOnce
   /// How many were given up, for want of room or after all tries.
@@ -55,6 +61,7 @@ package struct NotificationQueue: Sendable {
   ///   - now: Unix seconds.
   package mutating func observe(_ conditions: [Condition], at now: Int64) {
     let current = Dictionary(conditions.map { ($0.identity, $0) }) { first, _ in first }
+    told = told.filter { current[$0.key] != nil }
     for (identity, condition) in open.sorted(by: { $0.key < $1.key }) where current[identity] == nil
     {
       open[identity] = nil
@@ -68,11 +75,22 @@ package struct NotificationQueue: Sendable {
         heard.insert(identity)
       }
       let isTold = open[identity].map { condition.isTold(by: $0) } ?? false
+      if !isTold, open[identity] != nil, !condition.listed.isEmpty {
+        if let place = waitingBeginning(of: identity) {
+          open[identity] = condition
+          told[identity] = now
+          waiting[place].change = ConditionChange(.begun, condition, at: now)
+          continue
+        }
+        if let last = told[identity], 0..<Self.joining ~= now - last { continue }
+      }
       let hasRoom = waiting.count < Self.capacity
       // Without room it is as if it had not been seen: the next look finds it again.
       guard isTold || hasRoom || condition.isRefusing && makeRoom() else { continue }
       open[identity] = condition
-      if !isTold { waiting.append((ConditionChange(.begun, condition, at: now), tries: 0)) }
+      guard !isTold else { continue }
+      told[identity] = now
+      waiting.append((ConditionChange(.begun, condition, at: now), tries: 0))
     }
   }
 
@@ -100,6 +118,13 @@ package struct NotificationQueue: Sendable {
     return true
   }
 
+  /// Where the last beginning of a condition waits that is not under way.
+  private func waitingBeginning(of identity: String) -> Int? {
+    waiting.indices.dropFirst(underWay).last {
+      waiting[$0].change.phase == .begun && waiting[$0].change.condition.identity == identity
+    }
+  }
+
   /// Takes back that something is over, if nobody heard that: then it goes on.
   private mutating func withdrawEnd(of identity: String) -> Condition? {
     let end = waiting.indices.dropFirst(underWay).last {
@@ -117,8 +142,10 @@ package struct NotificationQueue: Sendable {
     guard waiting.count >= Self.capacity else { return true }
     let last = waiting.indices.dropFirst(underWay).last {
       // Not if it is over by now, or has come to refuse: its second change would stand alone.
-      let change = waiting[$0].change
-      return change.phase == .begun && open[change.condition.identity]?.isRefusing == false
+      // Nor if the receiver heard of it: it would not hear of the end.
+      let (change, identity) = (waiting[$0].change, waiting[$0].change.condition.identity)
+      return change.phase == .begun && open[identity]?.isRefusing == false
+        && !heard.contains(identity)
     }
     guard let last else { return false }
     open[waiting.remove(at: last).change.condition.identity] = nil

@@ -72,6 +72,70 @@ import Testing
     #expect(told(endpoint("a.test", "b.test", "c.test"), other) == ["over gate.test:443"])
   }
 
+  @Test(
+    "tells a mass change again once it lists more keys, those of ten seconds together, and not if fewer"
+  )
+  func moreKeys() {
+    func change(_ key: UInt8, at since: Int64, isMassChange: Bool = true) -> Condition {
+      let file = "h\(key).json"
+      var condition = Condition(
+        .alert(isMassChange ? .massChange : .unannouncedKey), file: file, since: since,
+        message: "own")
+      condition.part = MassChangeReport.Part(
+        file: file, since: since, isMassChange: isMassChange, endpoints: ["\(file) h\(key)"],
+        keys: ["h\(key) \(pin(key).base64)"])
+      return condition
+    }
+    var queue = NotificationQueue()
+    func told(_ parts: [Condition], at now: Int64) -> [String] {
+      queue.observe(parts.withOneMassChange, at: now)
+      let taken = queue.take(ticks: 0)
+      queue.finished(isDelivered: true, ticks: 0)
+      return taken.map { taken in
+        let keys = (1...9 as ClosedRange<UInt8>).filter {
+          taken.condition.message.contains(pin($0).base64)
+        }
+        return "\(taken.phase) \(keys)"
+      }
+    }
+    var parts = [change(1, at: 100), change(2, at: 100), change(3, at: 100)]
+    #expect(told(parts, at: 100) == ["begun [1, 2, 3]"])
+    // In the same second, after the look; the next one later.
+    parts.append(change(4, at: 100))
+    #expect(told(parts, at: 101) == [])
+    parts.append(change(5, at: 105))
+    #expect(told(parts, at: 109) == [])
+    #expect(told(parts, at: 110) == ["begun [1, 2, 3, 4, 5]"])
+    #expect(told(parts, at: 130) == [])
+    // An older one, the list of which was stored late.
+    let late = change(6, at: 99, isMassChange: false)
+    #expect(told(parts + [late], at: 131) == ["begun [1, 2, 3, 4, 5, 6]"])
+    #expect(told(parts, at: 150) == [])
+    #expect(told([], at: 151) == ["over [1, 2, 3, 4, 5]"])
+  }
+
+  @Test(
+    "tells what joins a mass change that still waits with it, and its end though others need the room"
+  )
+  func joinsWhatWaits() {
+    var queue = NotificationQueue()
+    var change = Self.condition("m", kind: .massChange)
+    for (second, listed) in [["a"], ["a", "b"], ["a", "b", "c"]].enumerated() {
+      change.listed = Set(listed)
+      queue.observe([change], at: Int64(second))
+    }
+    #expect(queue.take(ticks: 0).map(\.condition.listed) == [["a", "b", "c"]])
+    queue.finished(isDelivered: true, ticks: 0)
+    change.listed.insert("d")
+    let warnings = (0..<999).map { Self.condition("\(10_000 + $0)") }
+    let critical = Self.condition("new", isRefusing: true)
+    queue.observe(warnings + [change], at: 20)
+    #expect(queue.count == 1000)
+    queue.observe(warnings + [change, critical], at: 21)
+    queue.observe([critical], at: 22)
+    #expect(Self.deliver(&queue) == ["begun m", "begun new", "over m"])
+  }
+
   @Test("delivers in order, a burst at once, and one delivery at a time")
   func order() {
     var queue = NotificationQueue()

@@ -175,6 +175,25 @@ import Testing
     #expect(Array(told[1...1]).withOneMassChange.map(\.file) == ["b.json"])
   }
 
+  @Test("that is told again of a key that joins it in the same second, in one document as well")
+  func joinedAfterTheLook() {
+    var (state, queue) = (Self.state(4), NotificationQueue())
+    func told(at now: Int64) -> [String] {
+      queue.observe(Condition.alerts(of: state, [:], in: "all.json"), at: now)
+      let taken = queue.take(ticks: 0)
+      queue.finished(isDelivered: true, ticks: 0)
+      return taken.map(\.condition.message)
+    }
+    for index in 0..<3 {
+      Self.publish(UInt8(100 + index), at: index, among: [0, 1, 2], Self.start, in: &state)
+    }
+    #expect(told(at: Self.start).count == 1)
+    Self.publish(103, at: 3, among: [0, 1, 2, 3], Self.start, in: &state)
+    let again = told(at: Self.start + NotificationQueue.joining)
+    #expect(again.count == 1 && again.allSatisfy { $0.contains("e3 \(pin(103).base64)") })
+    #expect(told(at: Self.start + 60) == [])
+  }
+
   @Test("that is one for as many documents as it has room to list, and their own for the others")
   func beyondTheRoom() {
     let count = DocumentState.mostListed + 5

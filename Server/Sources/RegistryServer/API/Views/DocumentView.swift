@@ -143,8 +143,8 @@ struct ServerOverview {
     }
     return all.joiningMassChanges {
       $0.part
-    } as: {
-      ("", $0, nil)
+    } as: { alert, _ in
+      ("", alert, nil)
     }.map { ($0.file, $0.alert) }
   }
 
