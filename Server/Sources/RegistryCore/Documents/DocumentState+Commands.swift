@@ -28,6 +28,7 @@ extension DocumentState {
     let id = endpoint.id
     let others = endpoints(configured: configured)
     guard !others.contains(where: { $0.id == id }) else { throw .endpointExists(id) }
+    let said = endpoint
     let own = configured.first { $0.id == id }
     let endpoint = own ?? endpoint
     // What people said of one that merely left counts on, unless this says otherwise.
@@ -35,6 +36,12 @@ extension DocumentState {
     override?.isPaused = false
     if endpoint.interval != nil { override?.interval = nil }
     if endpoint.approval != nil { override?.approval = nil }
+    // Of one that was taken out, a person's word counts more than the configuration's, as in a change.
+    if let own {
+      override = Override(
+        interval: said.interval == own.interval ? nil : said.interval,
+        approval: said.approval == own.approval ? nil : said.approval)
+    }
     var asking = endpoint
     asking.terms = override?.terms ?? endpoint.terms
     if asking.terms.isStandard, override?.terms == nil {
@@ -67,7 +74,7 @@ extension DocumentState {
     let inForce = endpoints(configured: configured)
     removed.removeAll { pattern in inForce.contains { $0.patterns.contains(pattern) } }
     // Whoever says who decides about its keys means it.
-    if endpoint.approval != nil {
+    if said.approval ?? endpoint.approval != nil {
       for orphan in orphans
       where orphan.place == id || endpoint.patterns.contains(orphan.patterns[0]) {
         overrides[orphan.id]?.approval = nil

@@ -11,6 +11,7 @@ extension AdministrationRoutes {
     let body = try call.body(["fqdn", "port", "address", "patterns", "interval", "approval", "why"])
     let (file, why) = (try call.path("file"), try body.reason("why") ?? "")
     let endpoint = try body.endpoint()
+    try await refuseOtherPatterns(than: endpoint, body, call)
     var answer = try await perform(
       .add(file: file, endpoint), call, why: why, status: 201, ["id": .string(endpoint.id)])
     answer.headers = [
@@ -21,6 +22,21 @@ extension AdministrationRoutes {
       )
     ]
     return answer
+  }
+
+  /// An endpoint of the configuration that was taken out comes back with the patterns that it is configured with.
+  private func refuseOtherPatterns(
+    than endpoint: WatchedEndpoint, _ body: BodyReader, _ call: APIRequest
+  ) async throws(APIError) {
+    let document = try await snapshot(call)
+    let configured = document.settings.configuration.endpoints.first { $0.id == endpoint.id }
+    guard let configured, document.state.tombstones[endpoint.id] != nil,
+      try body.strings("patterns") != nil, Set(configured.patterns) != Set(endpoint.patterns)
+    else { return }
+    let patterns = configured.patterns.map(\.description).joined(separator: ", ")
+    throw APIError(
+      409, "\(endpoint.id) comes back for the hosts that it is configured for: \(patterns)",
+      hint: "leave patterns out, or change them in the configuration")
   }
 
   func changeEndpoint(

@@ -187,6 +187,30 @@ struct AdministrationChangeTests {
     await service.stop()
   }
 
+  @Test("one of the configuration comes back as a person says, and for no other hosts")
+  func configuredComesBack() async throws {
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com, file: all.json}, {fqdn: api.example.com, file: all.json}]")
+    let path = "/documents/all.json/endpoints"
+    let endpoint = "\(path)/api.example.com%3A443"
+    let said = #""fqdn":"api.example.com","approval":"manual","interval":"30s""#
+    #expect(
+      try await service.call("DELETE", "\(endpoint)?why=gone").changes == ["endpoint_removed"])
+    let fewer = try await service.call("POST", path, #"{\#(said),"patterns":["api.example.com"]}"#)
+    #expect(fewer.status == 409 && fewer.error?.contains("*.api.example.com") == true)
+    #expect(try await service.call("GET", endpoint).status == 404)
+    let same = #""patterns":["*.api.example.com","api.example.com"]"#
+    #expect(try await service.call("POST", path, "{\(said),\(same)}").status == 201)
+    let shown = try await service.call("GET", endpoint)
+    #expect(shown["approval"] == "manual" && shown["interval"] == "30s")
+    // Without a word it is as configured again.
+    #expect(
+      try await service.call("DELETE", "\(endpoint)?why=gone").changes == ["endpoint_removed"])
+    #expect(try await service.call("POST", path, #"{"fqdn":"api.example.com"}"#).status == 201)
+    #expect(try await service.call("GET", endpoint)["approval"] == "auto")
+    await service.stop()
+  }
+
   @Test("an added endpoint is watched at once, and its key published beside the others")
   func addedIsWatched() async throws {
     let service = try await AdministeredService.running()
