@@ -67,3 +67,10 @@ package struct SharedDenials: Sendable {
       .sorted { ($0.at, $0.pin) < ($1.at, $1.pin) }
   }
 }
+
+extension DocumentState.Denial {
+  /// Whether a request made it, here or in the document that shared it, also if it was decided again since.
+  package func isMade(by request: DocumentState.Request) -> Bool {
+    (by, why) == (request.who, request.why) && at >= request.at
+  }
+}

@@ -409,6 +409,8 @@ public enum AdministrationError: Error, Equatable, Sendable {
   /// A denial is in force though a document objected to it: what others had made of it could not be taken back, or was
   /// decided again meanwhile. With why the document objected.
   case notTakenBack([SPKIPin], String)
+  /// An edit of the configuration changed the document's endpoints since the change was judged.
+  case editedMeanwhile(String)
   /// The store did not take it; whether it was made is to be read again.
   case notStored(String)
 
@@ -418,13 +420,6 @@ public enum AdministrationError: Error, Equatable, Sendable {
     case .leavesWithoutPin, .locksOut: true
     default: false
     }
-  }
-}
-
-extension DocumentState.Denial {
-  /// Whether a request made it, here or in the document that shared it, also if it was decided again since.
-  package func isMade(by request: DocumentState.Request) -> Bool {
-    (by, why) == (request.who, request.why) && at >= request.at
   }
 }
 
@@ -447,6 +442,7 @@ extension AdministrationError {
     case .wouldBeEmpty: "would-be-empty"
     case .namesNoCA: "names-no-ca"
     case .notTakenBack: "not-taken-back"
+    case .editedMeanwhile: "edited-meanwhile"
     case .notStored: "not-stored"
     }
   }
@@ -488,6 +484,8 @@ extension AdministrationError: CustomStringConvertible {
         + "; hint: give both the same CAs and match, the first of them by force"
     case .wouldBeEmpty: "the document would be empty; hint: add another endpoint first"
     case .namesNoCA: "match is any, and no CA is named; hint: name the CAs that are enough"
+    case .editedMeanwhile(let file):
+      "the configuration of \(file) was edited meanwhile; hint: look at it again, and ask again"
     case .notTakenBack(let pins, let reason):
       "\(pins.map(\.base64).joined(separator: ", ")) is denied, though a document objected: \(reason)"
         .replacing("; hint: ", with: "; ")

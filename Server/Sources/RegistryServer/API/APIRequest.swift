@@ -124,7 +124,7 @@ struct APIError: Error, Equatable {
     switch error {
     case .noSuchDocument, .noSuchEndpoint, .noSuchKey: self.init(404, describing: error)
     case .endpointExists, .keyExists, .keyDenied, .tooManyAnnounced, .wouldBeEmpty, .termsDiffer,
-      .namesNoCA:
+      .namesNoCA, .editedMeanwhile:
       self.init(409, describing: error)
     case .leavesWithoutPin(let hosts, _), .leavesUnseen(let hosts), .locksOut(let hosts),
       .lacksCA(let hosts):

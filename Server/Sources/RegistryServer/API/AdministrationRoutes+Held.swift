@@ -69,11 +69,14 @@ extension AdministrationRoutes {
     _ decision: HeldDecision, _ call: APIRequest, why: String
   ) async throws(APIError) -> APIResponse {
     let command = AdministrationCommand.decide(decision)
+    let configured = await administration.configured(for: command)
     if let refusal = call.administrator.scope.refusal(of: command, at: nil) { throw refusal }
     if let proposed = try await propose(command, call, why: why, [:], []) { return proposed }
     let outcomes: [RegistryAdministration.DocumentOutcome]
     do throws(AdministrationError) {
-      outcomes = try await administration.decide(decision, by: call.who, why: why) {
+      outcomes = try await administration.decide(
+        decision, by: call.who, why: why, judgedBy: configured
+      ) {
         note($0, of: command, call)
       }
     } catch { throw APIError(error) }
@@ -121,15 +124,18 @@ extension RegistryAdministration {
 
   /// Makes one decision about many keys.
   ///
-  /// - Parameter note: is told of what is made in each document at once.
+  /// - Parameters:
+  ///   - configured: what ``configured(for:)`` said when it was judged.
+  ///   - note: is told of what is made in each document at once.
   /// - Throws: ``AdministrationError``: of a denial whatever stands against it; of an approval the first reason, if it
   ///   was made in no document.
   func decide(
     _ decision: HeldDecision, by who: String, why: String,
+    judgedBy configured: [String: [WatchedEndpoint]],
     noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [DocumentOutcome] {
     let outcomes = try await performEverywhere(
-      .decide(decision), by: who, why: why, noting: note)
+      .decide(decision), by: who, why: why, judgedBy: configured, noting: note)
     let refusals = outcomes.compactMap(\.refusal)
     if let first = refusals.first,
       decision.verdict != .approve || refusals.count == outcomes.count

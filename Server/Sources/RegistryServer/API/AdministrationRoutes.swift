@@ -70,20 +70,28 @@ struct AdministrationRoutes: Sendable {
     _ command: AdministrationCommand, _ call: APIRequest, why: String,
     status: UInt32 = 200, _ members: JSONObject = [:], warnings: [String] = []
   ) async throws(APIError) -> APIResponse {
+    let configured = await administration.configured(for: command)
     let endpoint = await endpoint(of: command)
     if let refusal = call.administrator.scope.refusal(of: command, at: endpoint) { throw refusal }
     if let proposed = try await propose(command, call, why: why, members, warnings) {
       return proposed
     }
     do throws(AdministrationError) {
-      let changes = try await administration.perform(command, by: call.who, why: why) {
+      let changes = try await administration.perform(
+        command, by: call.who, why: why, judgedBy: configured
+      ) {
         note($0, of: command, call)
       }
       var body = members
       body["changes"] = .array(changes.map { .object($0.shown) })
       body["warnings"] = .texts(warnings + (await copyFailures(of: command.file)))
       return APIResponse(status: status, body: body)
-    } catch { throw APIError(error) }
+    } catch {
+      guard case .editedMeanwhile = error else { throw APIError(error) }
+    }
+    // It waited for an edit of the configuration, and is judged by what that says.
+    return try await perform(
+      command, call, why: why, status: status, members, warnings: warnings)
   }
 
   /// The endpoint that a key is staged at.

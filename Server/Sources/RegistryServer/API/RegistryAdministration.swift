@@ -68,10 +68,12 @@ struct RegistryAdministration: Sendable {
   /// - Parameters:
   ///   - who: the name in the administrator's token.
   ///   - why: their words, for the history.
+  ///   - configured: what ``configured(for:)`` said when it was judged who may make it, and for which hosts.
   ///   - note: is told of what is made in each document at once: others may fail, and it is made all the same.
   /// - Returns: what became of it, entries of the history; empty where nothing had to change.
   func perform(
     _ command: AdministrationCommand, by who: String, why: String,
+    judgedBy configured: [String: [WatchedEndpoint]] = [:],
     noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [HistoryEntry] {
     guard let file = command.file else {
@@ -83,7 +85,8 @@ struct RegistryAdministration: Sendable {
       return entries
     }
     let request = DocumentState.Request(who: who, at: clock.now(), why: why)
-    let entries = try await perform(command, by: try coordinator(of: file), request)
+    let entries = try await perform(
+      command, by: try coordinator(of: file), request, judgedBy: configured)
     note(entries)
     if command.changesWatching, !entries.isEmpty { await changed(file) }
     return entries
@@ -99,6 +102,7 @@ struct RegistryAdministration: Sendable {
   /// - Throws: ``AdministrationError`` of a document that objects to a denial.
   func performEverywhere(
     _ command: AdministrationCommand, by who: String, why: String,
+    judgedBy configured: [String: [WatchedEndpoint]] = [:],
     noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [DocumentOutcome] {
     await everywhere.enter()
@@ -112,7 +116,8 @@ struct RegistryAdministration: Sendable {
     for coordinator in concerned {
       var outcome = DocumentOutcome(file: coordinator.file)
       do throws(AdministrationError) {
-        outcome.changes = try await perform(command, by: coordinator, request)
+        outcome.changes = try await perform(
+          command, by: coordinator, request, judgedBy: configured)
         note(outcome.changes)
       } catch {
         if error.isObjection {
@@ -235,9 +240,20 @@ struct RegistryAdministration: Sendable {
     return found
   }
 
+  /// The endpoints that the configuration has now, by document; none for what counts wherever its key stands.
+  func configured(for command: AdministrationCommand) async -> [String: [WatchedEndpoint]] {
+    var configured: [String: [WatchedEndpoint]] = [:]
+    if case .allow = command { return configured }
+    guard command.deniedPins.isEmpty else { return configured }
+    for coordinator in coordinators() where command.concerns(coordinator.file) {
+      configured[coordinator.file] = await coordinator.settings.configuration.endpoints
+    }
+    return configured
+  }
+
   func perform(
     _ command: AdministrationCommand, by coordinator: DocumentCoordinator,
-    _ request: DocumentState.Request
+    _ request: DocumentState.Request, judgedBy judged: [String: [WatchedEndpoint]] = [:]
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let (file, coordinators) = (coordinator.file, coordinators)
     var others: [DocumentState] = []
@@ -250,6 +266,10 @@ struct RegistryAdministration: Sendable {
       // An edit of the configuration may have taken the document out while this waited.
       guard command.file == nil || coordinators().contains(where: { $0 === coordinator }) else {
         throw AdministrationError.noSuchDocument(file)
+      }
+      // Or have an endpoint speak for more hosts than whoever asked may decide about, or two people saw.
+      guard judged[file] ?? configured == configured else {
+        throw AdministrationError.editedMeanwhile(file)
       }
       return try Self.apply(command, to: &state, of: file, beside: elsewhere, configured, request)
     }

@@ -118,6 +118,27 @@ struct AdminScopeTests {
     await service.stop()
   }
 
+  @Test(
+    "an announcement that waits for an edit of the configuration is for the hosts of the edit",
+    arguments: [("pay.example.net", 403), ("*.www.example.com", 200)] as [(String, Int)])
+  func hostsOfAnEdit(host: String, status: Int) async throws {
+    let www = "{fqdn: www.example.com, domainName: www.example.com, file: www.example.com.json}"
+    let more = "{fqdn: www.example.com, domainName: '\(host)', file: www.example.com.json}"
+    let service = try await AdministeredService.running(keys: "[\(www)]")
+    let csr = try await Self.request()
+    let headers = Self.header(
+      try service.token(scope: .stage(hosts: [.literal("www.example.com")])))
+    let edits = service.scripted.service.services.edits
+    edits.close()
+    async let answer = service.call(
+      "POST", AdministeredService.endpoint + "/stage", csr, headers: headers)
+    #expect(await eventually { edits.waits == 1 })
+    // Its end opens the gate.
+    try await service.scripted.reload(keys: "[\(www), \(more)]")
+    #expect(try await answer.status == status)
+    await service.stop()
+  }
+
   @Test("no more keys wait at an endpoint than a fleet shows; whoever decides announces more")
   func announcedKeys() async throws {
     let service = try await AdministeredService.running()

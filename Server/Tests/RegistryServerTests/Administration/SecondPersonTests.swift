@@ -238,6 +238,31 @@ import Testing
     await service.stop()
   }
 
+  @Test(
+    "a confirmation that waits for an edit of the configuration is judged by what the edit says",
+    arguments: [
+      ("www.example.com", "pay.example.net", 409), ("api.example.com", "api.example.com", 200),
+    ] as [(String, String, Int)])
+  func editedMeanwhile(fqdn: String, host: String, status: Int) async throws {
+    let www = "{fqdn: www.example.com, domainName: www.example.com, file: www.example.com.json}"
+    let more = "{fqdn: \(fqdn), domainName: \(host), file: www.example.com.json}"
+    let service = try await AdministeredService.running(keys: "[\(www)]", more: Self.on)
+    let asked = try await Self.call(
+      service, as: "alice", "POST", "\(Self.endpoint)/stage",
+      #"{"pin":"\#(pin(5).base64)","note":"x"}"#)
+    let id = try #require(asked["proposal", "id"]?.stringValue)
+    let edits = service.scripted.service.services.edits
+    edits.close()
+    async let answer = Self.call(service, as: "bob", "POST", "/proposals/\(id)/confirm", "{}")
+    #expect(await eventually { edits.waits == 1 })
+    // Its end opens the gate.
+    try await service.scripted.reload(keys: "[\(www), \(more)]", more: Self.on)
+    #expect(try await answer.status == status)
+    let isMade = try await service.published()["www.example.com"]?.contains(pin(5))
+    #expect(isMade == (status == 200))
+    await service.stop()
+  }
+
   @Test("a day later it is over, and told")
   func expiry() async throws {
     let service = try await Self.running()
