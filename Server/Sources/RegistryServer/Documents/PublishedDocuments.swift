@@ -20,7 +20,28 @@ final class PublishedDocuments: Sendable {
     }
   }
 
-  private let pages: Locked<[String: Page]>
+  private struct Pages {
+    private(set) var byFile: [String: Page]
+    /// The files that wait, sorted. Kept, because strangers ask for it under the lock that every reader takes.
+    private(set) var waiting: [String]
+
+    init(_ byFile: [String: Page]) {
+      self.byFile = byFile
+      waiting = byFile.filter { $0.value.parts == nil }.keys.sorted()
+    }
+
+    mutating func publish(_ parts: PublishedParts, at file: String) {
+      byFile[file] = .document(parts)
+      var (low, high) = (0, waiting.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if waiting[middle] < file { low = middle + 1 } else { high = middle }
+      }
+      if low < waiting.count, waiting[low] == file { waiting.remove(at: low) }
+    }
+  }
+
+  private let pages: Locked<Pages>
   private static let noKeyYet = HTTPRefusal.response(
     503, "no key of this document's endpoints has been seen yet",
     hint: "the server's log says what each probe found", headers: [("Retry-After", "10")])
@@ -34,7 +55,7 @@ final class PublishedDocuments: Sendable {
     files.withLock { $0 = staticFiles }
     guard let staticFiles else { return }
     let documents = pages.withLock { pages in
-      pages.values.compactMap {
+      pages.byFile.values.compactMap {
         if case .document(let parts) = $0 { parts.document } else { nil }
       }
     }
@@ -47,17 +68,20 @@ final class PublishedDocuments: Sendable {
   /// Serves these files from now on; those that are new wait for their first document.
   func serve(files names: [String]) {
     pages.withLock { pages in
-      pages = Dictionary(
-        names.map { ($0, pages[$0] ?? .waiting(Self.noKeyYet)) },
-        uniquingKeysWith: { first, _ in first })
+      pages = Pages(
+        Dictionary(
+          names.map { ($0, pages.byFile[$0] ?? .waiting(Self.noKeyYet)) },
+          uniquingKeysWith: { first, _ in first }))
     }
   }
 
   /// All files wait.
   init(files: [String]) {
     pages = Locked(
-      Dictionary(
-        files.map { ($0, Page.waiting(Self.noKeyYet)) }, uniquingKeysWith: { first, _ in first }))
+      Pages(
+        Dictionary(
+          files.map { ($0, Page.waiting(Self.noKeyYet)) }, uniquingKeysWith: { first, _ in first }))
+    )
   }
 
   /// Remembers what a document says that is about to be published.
@@ -81,8 +105,9 @@ final class PublishedDocuments: Sendable {
     guard page(document.file) != nil else { return false }
     let whole = PublishedParts.whole(of: document)
     let isServed = pages.withLock { pages in
-      guard let page = pages[document.file] else { return false }
-      pages[document.file] = .document(PublishedParts(document, whole: whole, before: page.parts))
+      guard let page = pages.byFile[document.file] else { return false }
+      let parts = PublishedParts(document, whole: whole, before: page.parts)
+      pages.publish(parts, at: document.file)
       return true
     }
     guard isServed else { return false }
@@ -91,7 +116,7 @@ final class PublishedDocuments: Sendable {
   }
 
   /// What to answer for a file; `nil` where it is not configured.
-  func page(_ file: String) -> Page? { pages.withLock { $0[file] } }
+  func page(_ file: String) -> Page? { pages.withLock { $0.byFile[file] } }
 
   /// The published document of a file.
   func document(_ file: String) -> PublishedDocument? {
@@ -99,16 +124,8 @@ final class PublishedDocuments: Sendable {
   }
 
   /// The files for which nothing is published yet, sorted.
-  var waitingFiles: [String] {
-    pages.withLock { pages in
-      pages.filter { if case .waiting = $0.value { true } else { false } }.keys.sorted()
-    }
-  }
+  var waitingFiles: [String] { pages.withLock(\.waiting) }
 
   /// Whether anything is published.
-  var hasDocument: Bool {
-    pages.withLock { pages in
-      pages.values.contains { if case .document = $0 { true } else { false } }
-    }
-  }
+  var hasDocument: Bool { pages.withLock { $0.waiting.count < $0.byFile.count } }
 }

@@ -1,3 +1,6 @@
+import CanonicalJSON
+import SslPinningRules
+import TLSTools
 import Testing
 
 @testable import RegistryServer
@@ -79,6 +82,33 @@ struct HealthTests {
     #expect(reasons.count == 23)
     #expect(reasons.first == "the server is stopping")
     #expect(reasons.last == "x: why")
+  }
+
+  @Test("names what waits in order, until it is published, and whatever an edit brings")
+  func waiting() throws {
+    let documents = PublishedDocuments(files: ["c", "a", "d", "b", "a"])
+    func publish(_ file: String) throws -> Bool {
+      let key = RegistryKey(
+        pattern: try HostPattern("a.example"), pin: .success(pin(1)), expires: 2)
+      let json = try RegistryDocument(registry: file, keys: [key]).signed(format1Key: nil)
+      return documents.publish(
+        PublishedDocument(
+          file: file, bytes: JSONValue.object(json).canonicalBytes, document: json, signed: 1))
+    }
+    #expect(documents.waitingFiles == ["a", "b", "c", "d"] && !documents.hasDocument)
+    for (file, left) in [("b", ["a", "c", "d"]), ("b", ["a", "c", "d"]), ("d", ["a", "c"])] {
+      #expect(try publish(file))
+      #expect(documents.waitingFiles == left && documents.hasDocument)
+    }
+    // What is not configured is not published, and nothing waits less.
+    #expect(try !publish("bb"))
+    #expect(documents.waitingFiles == ["a", "c"])
+    documents.serve(files: ["e", "b", "c"])
+    #expect(documents.waitingFiles == ["c", "e"] && documents.hasDocument)
+    documents.serve(files: ["e"])
+    #expect(documents.waitingFiles == ["e"] && !documents.hasDocument)
+    #expect(try publish("e"))
+    #expect(ServiceHealth().facts(of: documents) == HealthFacts(hasDocument: true))
   }
 
   @Test("strangers are told the kinds of trouble, and no name of a file, a host or a database")
