@@ -116,6 +116,57 @@ struct FastBodyTests {
 
   struct Broken: Error {}
 
+  /// A stream of an app's own, whose reads fail. It has no error, unless it says so.
+  private final class FailingStream: InputStream {
+    private let isTold: Bool
+    private var hasFailed = false
+    init(isTold: Bool) {
+      self.isTold = isTold
+      super.init(data: Data())
+    }
+    override func open() {}
+    override func close() {}
+    override var streamStatus: Stream.Status { isTold && hasFailed ? .error : .open }
+    override var streamError: (any Error)? { Broken() }
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+      hasFailed = true
+      return -1
+    }
+  }
+
+  @Test(
+    "that are streams are sent once: a used one fails, and one that cannot be read ends the request alone"
+  )
+  func usedStreams() async throws {
+    let site = try PinnedSite(handler: echo)
+    var request = URLRequest(try site.url(), method: "POST", timeout: 30)
+    let stream = InputStream(data: payload)
+    request.httpBodyStream = stream
+    #expect(await site.transport.end(of: request) == .served(200, "POST 300000"))
+    // A refreshed token, or whatever has an app send the same request again.
+    #expect(await site.transport.end(of: request) == .failed(.requestBodyStreamExhausted))
+    await #expect {
+      try await site.transport.bytes(for: request)
+    } throws: { ($0 as? URLError)?.code == .requestBodyStreamExhausted }
+    let closed = InputStream(data: payload)
+    closed.open()
+    closed.close()
+    request.httpBodyStream = closed
+    #expect(await site.transport.end(of: request) == .failed(.requestBodyStreamExhausted))
+    #expect(site.server.requests.count == 1)
+    // An open one has not been read yet.
+    let opened = InputStream(data: payload)
+    opened.open()
+    request.httpBodyStream = opened
+    #expect(await site.transport.end(of: request) == .served(200, "POST 300000"))
+    for isTold in [false, true] {
+      request.httpBodyStream = FailingStream(isTold: isTold)
+      let end = await site.transport.end(of: request)
+      #expect(
+        isTold ? end == .failedOtherwise("\(Broken())") : "\(end)".contains("failedOtherwise"))
+    }
+  }
+
   @Test("that break off take the request with them")
   func brokenUpload() async throws {
     let site = try PinnedSite(handler: echo)

@@ -39,6 +39,29 @@ struct FastEnvironmentTests {
     }
   }
 
+  @Test("do not repeat the password of a proxy that cannot be used, with and without a session")
+  func secretProxy() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      setenv("https_proxy", "http://user:s3#cret@127.0.0.1:3128", 1)
+      let site = try PinnedSite()
+      let url = try site.url()
+      for request in [
+        { try await site.transport.data(for: URLRequest(url: url)) },
+        { try await site.session().data(from: url) },
+      ] as [() async throws -> (Data, URLResponse)] {
+        do {
+          _ = try await request()
+          exit(1)
+        } catch {
+          let told = "\(error) \(error.localizedDescription)"
+          guard told.contains("the proxy of the environment cannot be used") else { exit(2) }
+          guard !told.contains("s3") else { exit(3) }
+        }
+      }
+      exit(7)
+    }
+  }
+
   /// libcurl gives those that wait one that the proxy has not opened yet.
   @Test("are not refused for a connection that a proxy is slow to open")
   func slowProxy() async {

@@ -135,11 +135,11 @@
       return ClientRequest(
         target: target, place: target.origin.enter(streams: feed != nil), method: method,
         headers: headers,
-        body: Self.body(of: way),
+        body: try Self.body(of: way, to: url),
         timeout: Self.milliseconds(request.timeoutInterval), deadline: deadline, feed: feed)
     }
 
-    private static func body(of way: Hop) -> ClientRequest.Body {
+    private static func body(of way: Hop, to url: URL) throws -> ClientRequest.Body {
       let request = way.request
       // Only an empty one has come this far: `PinnedTransport` refuses another.
       if request.httpMethod == "HEAD" { return .none }
@@ -147,7 +147,11 @@
       if let feed = way.feed { return .feed(feed) }
       if let data = request.httpBody { return .bytes(data) }
       if let stream = request.httpBodyStream {
-        let chunks = StreamChunks(stream)
+        guard let chunks = StreamChunks(stream) else {
+          throw URLError.failing(
+            .requestBodyStreamExhausted, url,
+            "its body stream was sent before; hint: give each request a stream of its own")
+        }
         return .feed(BodyFeed { feed in try await chunks.pass { await feed.put($0) } })
       }
       return .none

@@ -4,13 +4,21 @@
 
   /// An `InputStream` as chunks, read on threads that may block.
   ///
+  /// - A stream is sent once: one that was read to its end, or closed, has nothing left.
+  /// - Foundation's `streamError` ends the process if the stream has no error of its own, as one that somebody closed. So
+  ///   only one that says that it failed is asked for it.
+  ///
   /// Unchecked: the stream is touched by one call of ``pass(to:)`` alone, one read at a time.
   final class StreamChunks: @unchecked Sendable {
     // As many as requests over all hosts: no more are read at a time.
     private static let threads = OwnThreads(limit: RequestSettings().total)
     private let stream: InputStream
 
-    init(_ stream: InputStream) { self.stream = stream }
+    /// - Returns: `nil` for a stream that was used already.
+    init?(_ stream: InputStream) {
+      guard stream.streamStatus == .notOpen || stream.streamStatus == .open else { return nil }
+      self.stream = stream
+    }
 
     func pass(to put: (Data) async -> Bool) async throws {
       stream.open()
@@ -26,7 +34,8 @@
           var buffer = [UInt8](repeating: 0, count: 65_536)
           let count = stream.read(&buffer, maxLength: buffer.count)
           if count < 0 {
-            continuation.resume(throwing: stream.streamError ?? CocoaError(.fileReadUnknown))
+            let fault = stream.streamStatus == .error ? stream.streamError : nil
+            continuation.resume(throwing: fault ?? CocoaError(.fileReadUnknown))
           } else {
             continuation.resume(returning: count == 0 ? nil : Data(buffer.prefix(count)))
           }
