@@ -7,8 +7,9 @@ import TLSTools
 struct PresentedChain: Sendable, Hashable {
   /// The leaf's pin; `nil` where the report holds neither a chain nor a pin.
   var leafPin: SPKIPin?
-  /// SHA-256 over the DER of the certificates that count, in the order presented, each behind its length in four bytes;
-  /// `nil` where the report holds none.
+  /// Tells chains apart; `nil` where the report holds none. Of a verified chain it is SHA-256 over the pins of the
+  /// validated path: what a stranger sends beside that makes no other chain. Else it is SHA-256 over the DER of the
+  /// certificates that count, in the order presented, each behind its length in four bytes.
   var digest: CertificateFingerprint?
   /// The certificates in DER, the leaf first, for whoever judges them; of a chain that is kept they are not.
   var certificates: [[UInt8]] = []
@@ -75,14 +76,19 @@ struct PresentedChain: Sendable, Hashable {
 
 /// Finds out what a reported chain is worth.
 struct ReportedChainJudge: Sendable {
-  /// Whether the server's anchors believe certificates for a host.
-  let believes: @Sendable (_ certificates: [[UInt8]], _ host: HostName) -> Bool
+  /// The chain by which the server's anchors believe certificates for a host; `nil` if they do not.
+  let validated: @Sendable (_ certificates: [[UInt8]], _ host: HostName) -> ValidatedChain?
   /// What this server knows of keys.
   let knowledge: @Sendable () async -> KeyKnowledge
 
-  /// Whether the report's chain is verified. Takes as long as validating it does.
-  func verifies(_ report: CollectedReport) -> Bool {
-    !report.chain.certificates.isEmpty && believes(report.chain.certificates, report.host)
+  /// Notes whether the report's chain is verified. Takes as long as validating it does.
+  func verify(_ report: inout CollectedReport) {
+    guard !report.chain.certificates.isEmpty,
+      let chain = validated(report.chain.certificates, report.host)
+    else { return }
+    report.standing = .verified
+    report.chain.digest = CertificateFingerprint(
+      digest: Digest.sha256(chain.path.flatMap(\.bytes)))
   }
 
   /// Where the leaf's key stands for the report's host.

@@ -118,7 +118,7 @@ actor ReportCollector {
         waiting.resume(
           returning: Result { () throws(ReportRefusal) in
             var report = try CollectedReport(parsing: body)
-            if judge?.verifies(report) == true { report.standing = .verified }
+            judge?.verify(&report)
             return report
           })
       }

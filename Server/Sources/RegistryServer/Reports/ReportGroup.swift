@@ -97,6 +97,9 @@ struct ReportGroup: Sendable, Equatable {
     days.merge(other.days)
   }
 
+  /// Whether it may prove that somebody stands between: an authority issued the chain for a key that was not listed.
+  var isProof: Bool { standing == .verified && !wasListed }
+
   /// How many reports came within a time: by the hour where the hours reach back so far, else by the day.
   func count(since: Int64, until: Int64, at now: Int64) -> Int64 {
     let buckets = since >= hours.reach(at: now) ? hours : days

@@ -6,8 +6,11 @@ import SslPinningRules
 ///
 /// - What anybody may have made up leaves first, then what is worth more; of the same worth first those whose
 ///   chain the most groups show, and of these the least recently seen. So neither invented chains nor replays of
-///   a host's real one under many app names push out the one that proves an attack. When the table is full, a fiftieth of it leaves at once: so a
-///   flood of new groups costs a sort now and then, not with each.
+///   a host's real one under many app names push out the one that proves an attack.
+/// - The newest proof of each host and leaf key leaves last: a verified group whose key was on no list. Of these
+///   first those whose key the most hosts show, since hosts below a wildcard can be invented.
+/// - When the table is full, a fiftieth of it leaves at once: so a flood of new groups costs a sort now and then,
+///   not with each.
 /// - One host has its share, of groups and a quarter of the bytes: a flood about one host drops older groups of that host, not of others.
 /// - What left is counted; the hours keep counting it.
 struct ReportTable: Sendable, Equatable {
@@ -110,7 +113,16 @@ struct ReportTable: Sendable, Equatable {
     let count = min(max(1, limit / 50), candidates.count)
     guard count > 0 else { return }
     let chains = Dictionary(candidates.map { (Chain($0), 1) }, uniquingKeysWith: +)
-    let places = candidates.map { Place($0, among: chains[Chain($0)] ?? 1) }
+    let newest = Dictionary(
+      candidates.filter(\.isProof).map { (Subject($0), $0) },
+      uniquingKeysWith: { $0.last < $1.last ? $1 : $0 })
+    let proofs = Set(newest.values.map(\.key))
+    let hostsOfKey = Dictionary(newest.keys.map { ($0.leafPin, 1) }, uniquingKeysWith: +)
+    let places = candidates.map { group in
+      proofs.contains(group.key)
+        ? Place(group, isProof: true, among: hostsOfKey[group.key.leafPin] ?? 1)
+        : Place(group, isProof: false, among: chains[Chain(group)] ?? 1)
+    }
     let bound = places.sorted()[count - 1]
     // Those of the very same place leave in no order.
     let leaving =
@@ -131,18 +143,29 @@ struct ReportTable: Sendable, Equatable {
     init(_ group: ReportGroup) { (host, digest) = (group.key.host, group.key.chain) }
   }
 
+  /// Whose key it is.
+  private struct Subject: Hashable {
+    let host: HostName
+    let leafPin: SPKIPin?
+
+    init(_ group: ReportGroup) { (host, leafPin) = (group.key.host, group.key.leafPin) }
+  }
+
   /// How soon a group leaves: the lower, the sooner.
   private struct Place: Comparable {
     let standing: ChainStanding
+    /// 1 for a proof that leaves last, else 0.
+    let proof: Int
     let alike: Int
     let last: Int64
 
-    init(_ group: ReportGroup, among alike: Int) {
-      (standing, self.alike, last) = (group.standing, alike, group.last)
+    init(_ group: ReportGroup, isProof: Bool, among alike: Int) {
+      (standing, proof, self.alike, last) = (group.standing, isProof ? 1 : 0, alike, group.last)
     }
 
     static func < (left: Self, right: Self) -> Bool {
-      (left.standing, -left.alike, left.last) < (right.standing, -right.alike, right.last)
+      (left.standing, left.proof, -left.alike, left.last)
+        < (right.standing, right.proof, -right.alike, right.last)
     }
   }
 

@@ -118,11 +118,11 @@ public final class RegistryService: Sendable {
         store: store, listed: ListedHosts(configuration.documents), writer: UUID().uuidString,
         clock: clock, log: log, metrics: metrics,
         judge: ReportedChainJudge(
-          believes: { certificates, host in
+          validated: { certificates, host in
             let anchors = anchors.withLock { $0?.current() }
-            return clock.standing.times.contains {
-              anchors?.believes(certificates, for: host, at: $0) ?? false
-            }
+            return clock.standing.times.lazy.compactMap {
+              anchors?.validated(certificates, for: host, at: $0)
+            }.first
           }, knowledge: { await known.knowledge() }),
         limits: ReportLedger.Limits(groups: configuration.reports.maximumGroups)) : nil
     do throws(ReceiverError) {

@@ -27,18 +27,20 @@ extension ChainValidator {
     try ChainValidator([], includingSystem: true)
   }
 
-  /// Whether a client without pins would accept these certificates for a host: a valid path leads from the
-  /// first of them to an anchor, and the first covers the host's name.
+  /// The chain by which a client without pins would accept these certificates for a host: a valid path leads from
+  /// the first of them to an anchor, and the first covers the host's name. `nil` if there is none.
   ///
   /// Hazard: this does not prove that anybody holds the key. Anyone who has seen a chain can replay it.
   ///
   /// - Parameters:
   ///   - certificates: in DER, the leaf first.
   ///   - time: Unix seconds.
-  package func believes(_ certificates: [[UInt8]], for host: HostName, at time: Int64) -> Bool {
+  package func validated(
+    _ certificates: [[UInt8]], for host: HostName, at time: Int64
+  ) -> ValidatedChain? {
     switch evidence(presented: certificates, host: host, at: time).validation {
-    case .success: true
-    case .failure: false
+    case .success(let chain): chain
+    case .failure: nil
     }
   }
 

@@ -24,9 +24,11 @@ import Testing
     var knowledge = KeyKnowledge()
     for pin in known { knowledge.note(pin, listedSince: nil, [try HostPattern(Self.host)]) }
     let judge = ReportedChainJudge(
-      believes: { anchors.believes($0, for: $1, at: now) }, knowledge: { [knowledge] in knowledge })
-    let report = try CollectedReport(parsing: body)
-    if judge.verifies(report) { return .verified }
+      validated: { anchors.validated($0, for: $1, at: now) },
+      knowledge: { [knowledge] in knowledge })
+    var report = try CollectedReport(parsing: body)
+    judge.verify(&report)
+    if report.standing == .verified { return .verified }
     return await judge.place(of: report) == .waiting ? .seen : .unverified
   }
 
@@ -43,6 +45,38 @@ import Testing
     let past = Validity(notBefore: 1_600_000_000, notAfter: 1_700_000_000)
     let expired = try below.issue(names: [Self.host], validity: past)
     #expect(try await Self.standing(Self.report(expired), anchors) == .unverified)
+  }
+
+  @Test(
+    "certificates beside a verified chain make no other chain of it; another key does, and so does what is not verified"
+  )
+  func digest() throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let below = try authority.issueIntermediate(name: "Below")
+    let stranger = try CertificateAuthority.makeRoot(name: "Stranger").root.der
+    let (own, other) = (try below.issue(names: [Self.host]), try below.issue(names: [Self.host]))
+    let now = Int64(Date().timeIntervalSince1970)
+    func digests(_ root: Certificate) throws -> Int {
+      let anchors = try ChainValidator(anchors: [root])
+      let judge = ReportedChainJudge(
+        validated: { anchors.validated($0, for: $1, at: now) }, knowledge: { KeyKnowledge() })
+      let junk = [[], [stranger], [stranger, stranger], [root.der]]
+      let digests = try junk.map { junk in
+        var report = try CollectedReport(parsing: Self.report(own))
+        report.chain = try PresentedChain(
+          pem: ([own.leaf.der] + junk + own.intermediates.map(\.der)).map {
+            PEMBlock(label: "CERTIFICATE", bytes: $0).text
+          }, member: "m", of: report.host)
+        judge.verify(&report)
+        return report.chain.digest
+      }
+      var report = try CollectedReport(parsing: Self.report(other))
+      judge.verify(&report)
+      #expect(report.chain.digest != nil && !digests.contains(report.chain.digest))
+      return Set(digests).count
+    }
+    #expect(try digests(authority.root) == 1)
+    #expect(try digests(CertificateAuthority.makeRoot(name: "Other").root) == 4)
   }
 
   @Test("seen is a key that this server knows for the host")

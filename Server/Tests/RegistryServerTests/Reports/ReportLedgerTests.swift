@@ -192,9 +192,11 @@ struct ReportLedgerTests {
     arguments: [ChainStanding.unverified, .verified])
   func proof(_ standing: ChainStanding) throws {
     var endpointKeys = ReportLedger(limits: ReportLedger.Limits(groups: 1000))
-    var proof = try ReportFactory.report(leaf: 7)
-    proof.standing = .verified
-    endpointKeys.add(proof, at: ReportFactory.now)
+    for version in ["1", "2", "3"] {
+      var proof = try ReportFactory.report(leaf: 7, version: version)
+      proof.standing = .verified
+      endpointKeys.add(proof, at: ReportFactory.now)
+    }
     for number in 0..<1300 {
       var report = try ReportFactory.report(leaf: 8, version: "\(number)")
       report.standing = standing
@@ -206,7 +208,50 @@ struct ReportLedgerTests {
       }
       endpointKeys.add(report, at: ReportFactory.now + 1 + Int64(number))
     }
-    #expect(endpointKeys.counts["www.example.com 7"] == 1)
+    #expect(endpointKeys.counts["www.example.com 7"] == 3)
     #expect(endpointKeys.listed.groups.count <= 100 && endpointKeys.listed.droppedGroups >= 1200)
+  }
+
+  @Test(
+    "of each host and key that was not listed the newest proof outlasts any flood; of a listed key none does"
+  )
+  func lastProof() throws {
+    var endpointKeys = ReportLedger(limits: ReportLedger.Limits(groups: 1000))
+    // The versions of an app meet one chain, which the most groups show then.
+    for (leaf, wasListed) in [(6, true), (7, false)] as [(UInt8, Bool)] {
+      for version in 0..<3 {
+        var proof = try Factory.report(leaf: leaf, version: "\(version)")
+        (proof.standing, proof.wasListed) = (.verified, wasListed)
+        endpointKeys.add(proof, at: Self.now + Int64(version))
+      }
+    }
+    for number in 0..<1300 {
+      var replay = try Factory.report(leaf: 8, version: "\(number)")
+      (replay.standing, replay.wasListed) = (.verified, true)
+      var digest = [UInt8](repeating: 0, count: 32)
+      (digest[0], digest[1]) = (UInt8(number / 256), UInt8(number % 256))
+      replay.chain.digest = CertificateFingerprint(digest: digest)
+      endpointKeys.add(replay, at: Self.now + 10 + Int64(number))
+    }
+    let proofs = endpointKeys.listed.groups.values.filter { $0.key.leafPin == pin(7) }
+    #expect(proofs.map(\.key.version) == ["2"])
+    #expect(endpointKeys.counts["www.example.com 6"] == nil)
+    #expect(endpointKeys.listed.groups.count <= 100)
+  }
+
+  @Test("proofs at hosts that a stranger invents below a wildcard push out no other key's proof")
+  func inventedHosts() throws {
+    var endpointKeys = ReportLedger(limits: ReportLedger.Limits(groups: 50))
+    var proof = try Factory.report(leaf: 7)
+    proof.standing = .verified
+    endpointKeys.add(proof, at: Self.now)
+    for number in 0..<200 {
+      var replay = try Factory.report("x\(number).example.com", leaf: 8)
+      replay.standing = .verified
+      endpointKeys.add(replay, at: Self.now + 1 + Int64(number))
+    }
+    #expect(endpointKeys.counts["www.example.com 7"] == 1)
+    #expect(endpointKeys.counts["x199.example.com 8"] == 1)
+    #expect(endpointKeys.listed.groups.count == 50)
   }
 }

@@ -60,7 +60,7 @@ import Testing
       store: MemoryStore(), listed: ListedHosts([]), writer: "one", clock: TestClock(),
       log: LogCollector().log,
       judge: ReportedChainJudge(
-        believes: { _, _ in
+        validated: { _, _ in
           counts.withLock {
             $0.inside += 1
             $0.most = max($0.most, $0.inside)
@@ -68,7 +68,7 @@ import Testing
           // As long as others need to begin.
           for _ in 0..<8 { _ = Digest.sha256(block) }
           counts.withLock { $0.inside -= 1 }
-          return true
+          return nil
         }, knowledge: { KeyKnowledge() }))
     let body = try Vectors.bytes("reports/accepted/trustkit-ios.json")
     await withTaskGroup(of: Void.self) { group in
