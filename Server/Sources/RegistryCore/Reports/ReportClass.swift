@@ -55,6 +55,10 @@ package struct ReportFacts: Sendable, Hashable {
   package var isVerified = false
   /// Whether the leaf's certificate names the host; `nil` if the reports hold no certificate, or are older.
   package var namesHost: Bool?
+  /// Whether the app found the chain valid, and only its key wrong.
+  package var isValidToApp = false
+  /// Whether the reports hold no certificate of the leaf's issuer.
+  package var lacksIssuer = false
   /// Whether probes saw an issuer of the leaf's issuer's name.
   package var isIssuerKnown = false
   /// How many hosts are reported with a chain of the same issuer, self-signed ones counting as one.
@@ -89,7 +93,8 @@ extension ReportFacts {
   /// 6. A verified chain: ``ReportClass/interception`` if every endpoint of the host was probed with success since the
   ///    first report, else unknown: the next probe may see the key.
   /// 7. A leaf that does not name the host: ``ReportClass/captivePortal`` if several hosts show it.
-  /// 8. A leaf that does, under an issuer that no probe saw: ``ReportClass/inspectingProxy`` if several hosts show it.
+  /// 8. A leaf that does, under an issuer that no probe saw: ``ReportClass/inspectingProxy`` if several hosts show it, but
+  ///    not if the app found the chain valid, or the issuer's certificate is missing: an authority may have issued it then.
   /// 9. All else: unknown. Where one endpoint is watched, one host is several.
   package var verdict: ReportVerdict {
     switch key {
@@ -140,6 +145,16 @@ extension ReportFacts {
         .unknown,
         "the issuer has the name of a known one, but the chain does not lead there:"
           + " incomplete, expired or made up")
+    }
+    if isValidToApp {
+      return ReportVerdict(
+        .unknown,
+        "the app found the chain valid, and this server does not: a certificate is missing here,"
+          + " or the device trusts another authority")
+    }
+    if lacksIssuer {
+      return ReportVerdict(
+        .unknown, "the issuer's certificate is missing: whether it is private cannot be told")
     }
     guard isSeveral(hostsOfIssuer) else {
       return ReportVerdict(

@@ -18,6 +18,8 @@ struct PresentedChain: Sendable, Hashable {
   var issuer = ""
   /// Whether the leaf names itself as its issuer.
   var isSelfIssued = false
+  /// Whether no certificate of the leaf's issuer, by its name, was sent with it.
+  var lacksIssuer = false
   /// Whether the leaf's subjectAltName covers the report's host; `nil` where the report holds no certificate.
   var namesHost: Bool?
 
@@ -38,6 +40,7 @@ struct PresentedChain: Sendable, Hashable {
       throw .tooMany(member: member, limit: Self.mostCertificates)
     }
     var digested: [UInt8] = []
+    var wanted: String?
     for (index, text) in texts.enumerated() {
       let der = try Self.certificate(text, "\(member)[\(index)]")
       guard let pin = try? SPKIPin(certificateDER: der) else {
@@ -46,16 +49,21 @@ struct PresentedChain: Sendable, Hashable {
       }
       digested += (0..<4).map { UInt8(truncatingIfNeeded: der.count >> (24 - 8 * $0)) } + der
       certificates.append(der)
-      guard index == 0 else { continue }
+      guard index == 0 else {
+        if let issuer = wanted, (try? Certificate(der: der))?.subject == issuer { wanted = nil }
+        continue
+      }
       leafPin = pin
       // The names are for people: a certificate whose pin can be read counts without them.
       if let certificate = try? Certificate(der: der) {
         let (subject, issuer) = (certificate.subject, certificate.issuer)
         (self.subject, self.issuer) = (ReportText.cleaned(subject), ReportText.cleaned(issuer))
         isSelfIssued = subject == issuer
+        wanted = isSelfIssued ? nil : issuer
         namesHost = certificate.isFor(host)
       }
     }
+    lacksIssuer = wanted != nil
     digest =
       texts.isEmpty ? nil : CertificateFingerprint(digest: Digest.sha256(digested))
   }

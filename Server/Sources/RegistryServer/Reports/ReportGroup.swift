@@ -36,6 +36,7 @@ struct ReportGroup: Sendable, Equatable {
   var wasListed: Bool
   /// What the chain says of itself; see ``PresentedChain``.
   let isSelfIssued: Bool
+  let lacksIssuer: Bool
   let namesHost: Bool?
   /// How many reports came, and how many failures they stand for.
   var reports: Int64 = 0
@@ -57,6 +58,7 @@ struct ReportGroup: Sendable, Equatable {
     isEnforced = report.isEnforced
     wasListed = report.wasListed
     isSelfIssued = report.chain.isSelfIssued
+    lacksIssuer = report.chain.lacksIssuer
     namesHost = report.chain.namesHost
     first = now
     last = now
@@ -119,7 +121,7 @@ struct ReportGroup: Sendable, Equatable {
     ) {
       $0 + $1.utf8.reduce(0) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) }
     }
-    return 660 + texts + 28 * (hours.cells.count + days.cells.count)
+    return 690 + texts + 28 * (hours.cells.count + days.cells.count)
   }
 }
 
@@ -151,6 +153,7 @@ extension ReportGroup {
     object["days"] = days.json
     if wasListed { object["wasListed"] = .bool(true) }
     if isSelfIssued { object["selfIssued"] = .bool(true) }
+    if lacksIssuer { object["lacksIssuer"] = .bool(true) }
     object["namesHost"] = namesHost.map { .bool($0) }
     return object
   }
@@ -187,6 +190,7 @@ extension ReportGroup {
     report.isEnforced = object["enforced"]?.boolValue
     report.wasListed = object["wasListed"]?.boolValue ?? false
     report.chain.isSelfIssued = object["selfIssued"]?.boolValue ?? false
+    report.chain.lacksIssuer = object["lacksIssuer"]?.boolValue ?? false
     report.chain.namesHost = object["namesHost"]?.boolValue
     self.init(report, at: last)
     self.first = first

@@ -102,8 +102,8 @@ struct ReportLedger: Sendable, Equatable {
 ///       "listed": { "hours": [start, count, start, count, …], "droppedGroups": 0, "droppedReports": 0,
 ///         "groups": [ { "host", "leafPin"?, "chain"?, "subject"?, "issuer"?, "app"?, "version"?,
 ///                       "platform"?, "rule"?, "result"?, "enforced"?, "reports", "failures",
-///                       "first", "last", "standing", "wasListed"?, "selfIssued"?, "namesHost"?,
-///                       "hours": […], "days": […] } ] },
+///                       "first", "last", "standing", "wasListed"?, "selfIssued"?, "lacksIssuer"?,
+///                       "namesHost"?, "hours": […], "days": […] } ] },
 ///       "unlisted": { likewise } }
 ///
 /// Nothing in it is secret, and nothing identifies a person or a device.

@@ -26,6 +26,9 @@ struct ReportSorter: Sendable {
     facts.key = group.key.leafPin.map { known.place(of: $0, for: group.key.host) }
     (facts.wasListed, facts.namesHost) = (group.wasListed, group.namesHost)
     facts.isVerified = group.standing == .verified
+    // Reports as of RFC 7469 have no result: they are about valid chains alone.
+    facts.isValidToApp = (group.key.result ?? 1) == 1
+    facts.lacksIssuer = group.lacksIssuer
     facts.isIssuerKnown = !group.isSelfIssued && known.knows(issuer: group.issuer)
     facts.hostsOfIssuer = hostsOfIssuer[Self.issuer(of: group)]?.count ?? 1
     facts.hostsOfLeaf = group.key.leafPin.flatMap { hostsOfLeaf[$0]?.count } ?? 1

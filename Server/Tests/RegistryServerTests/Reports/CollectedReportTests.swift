@@ -1,6 +1,7 @@
 import CanonicalJSON
 import SslPinningPlatform
 import SslPinningRules
+import TLSTools
 import TestSupport
 import Testing
 
@@ -98,6 +99,22 @@ struct CollectedReportTests {
     #expect(Set([whole.digest, swapped.digest, leaf.digest]).count == 3)
     #expect(whole.leafPin == leaf.leafPin && whole.leafPin != swapped.leafPin)
     #expect(whole.issuer == "CN=Example proxy CA,O=Example proxy")
+  }
+
+  @Test(
+    "an issuer is missing if no certificate of its name was sent; a self-issued leaf misses none")
+  func issuer() throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let below = try authority.issueIntermediate(name: "Below")
+    let (own, other) = (try below.issue(names: ["a.test"]), try authority.issue(names: ["b.test"]))
+    let host = try HostName("a.test")
+    func lacks(_ certificates: [Certificate]) throws -> Bool {
+      try PresentedChain(pem: certificates.map(\.pem), member: "m", of: host).lacksIssuer
+    }
+    #expect(try lacks([own.leaf]))
+    #expect(try lacks([own.leaf, authority.root, other.leaf]))
+    #expect(try !lacks([own.leaf, other.leaf] + own.intermediates))
+    #expect(try !lacks([authority.root]))
   }
 
   @Test(

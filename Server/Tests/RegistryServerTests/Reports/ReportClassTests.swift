@@ -70,6 +70,15 @@ struct ReportClassTests {
     Scenario("a private authority where one endpoint is watched", .inspectingProxy) {
       $0.endpoints = 1
     },
+    Scenario("an authority for two hosts whose chain the app found valid", .unknown) {
+      ($0.hostsOfIssuer, $0.isValidToApp) = (2, true)
+    },
+    Scenario("an issuer for two hosts whose certificate is missing", .unknown) {
+      ($0.hostsOfIssuer, $0.lacksIssuer) = (2, true)
+    },
+    Scenario("an authority's chain that the app found valid, too", .interception) {
+      ($0.isVerified, $0.isValidToApp, $0.lacksIssuer) = (true, true, true)
+    },
     Scenario("an issuer of a known name that does not vouch", .unknown) {
       ($0.hostsOfIssuer, $0.isIssuerKnown) = (9, true)
     },

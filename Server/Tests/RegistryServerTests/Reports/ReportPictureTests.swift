@@ -35,9 +35,9 @@ struct ReportPictureTests {
 
   private static func report(
     _ host: String, _ leaf: UInt8, _ standing: ChainStanding = .unverified, names: Bool? = true,
-    issuer: String = "CN=proxy", isSelfIssued: Bool = false
+    issuer: String = "CN=proxy", isSelfIssued: Bool = false, result: Int64? = 2
   ) throws -> CollectedReport {
-    var report = try Factory.report(host, leaf: leaf)
+    var report = try Factory.report(host, leaf: leaf, result: result)
     report.standing = standing
     (report.chain.namesHost, report.chain.issuer) = (names, issuer)
     report.chain.isSelfIssued = isSelfIssued
@@ -77,13 +77,30 @@ struct ReportPictureTests {
     #expect(found[60] == "captive-portal, captive-portal")
   }
 
+  @Test("no proxy by a chain that the app found valid, or whose issuer was not sent")
+  func noProxy() throws {
+    var reports: [CollectedReport] = []
+    for (index, host) in ["a.example", "x.a.example"].enumerated() {
+      let leaf = UInt8(20 + index)
+      var cut = try Self.report(host, leaf + 30)
+      cut.chain.lacksIssuer = true
+      reports += [
+        try Self.report(host, leaf, result: 1), try Self.report(host, leaf + 10, result: nil),
+        try Self.report(host, leaf + 20), cut,
+      ]
+    }
+    let found = try Self.classes(reports)
+    #expect([20, 21, 30, 31, 50, 51].allSatisfy { found[$0] == "unknown" })
+    #expect([40, 41].allSatisfy { found[$0] == "inspecting-proxy" })
+  }
+
   @Test("what a group was when its newest report came is kept in the store")
   func stored() throws {
     var ledger = ReportLedger()
     for (isListed, names) in [(true, true), (false, nil)] as [(Bool, Bool?)] {
       var report = try Self.report(
         "a.example", isListed ? 1 : 2, names: names, isSelfIssued: isListed)
-      report.wasListed = isListed
+      (report.wasListed, report.chain.lacksIssuer) = (isListed, !isListed)
       ledger.add(report, at: Self.now)
     }
     let read = try ReportLedger(decoding: ledger.encoded, limits: ReportLedger.Limits())
