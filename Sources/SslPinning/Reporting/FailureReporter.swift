@@ -59,14 +59,15 @@ package final class FailureReporter: Sendable {
   /// - Parameters:
   ///   - port: the server's, where known.
   ///   - pattern: of the entry that listed the host, where known.
-  ///   - chain: the certificates that the server sent, in DER, leaf first; where known.
+  ///   - chain: the certificates that the server sent, in DER, leaf first, those of a validated path before others; where
+  ///     known. Asked for only if the verdict is to be reported.
   package func report(
     _ evaluation: PinEvaluation, port: Int? = nil, pattern: HostPattern? = nil,
-    chain: [[UInt8]] = []
+    chain: @autoclosure () -> [[UInt8]] = []
   ) {
     guard
       let report = FailureReport(
-        evaluation, port: port, pattern: pattern, chain: chain,
+        evaluation, port: port, pattern: pattern, chain: chain(),
         includesForgiven: includesReportOnly)
     else { return }
     let now = clocks.wall()
@@ -78,7 +79,7 @@ package final class FailureReporter: Sendable {
   func report(_ evaluation: PinEvaluation, of connection: ConnectionFacts) {
     report(
       evaluation, port: connection.port, pattern: evaluation.pattern,
-      chain: connection.certificates)
+      chain: connection.pathFirst)
   }
 
   /// Saves what was noted and sends what is due, then returns: for the time that an app has left in

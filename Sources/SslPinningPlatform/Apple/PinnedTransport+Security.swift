@@ -19,7 +19,8 @@
       told(of: host) { name in
         let evidence = validator.store.evidence(
           handshake: trust, host: name, at: judge.time?.dates ?? [])
-        return (judge.evaluate(evidence, host: name), PlatformTrustStore.certificates(of: trust))
+        let facts = ConnectionFacts(certificates: PlatformTrustStore.certificates(of: trust))
+        return (judge.evaluate(evidence, host: name), facts)
       }
     }
 

@@ -20,11 +20,11 @@
       by validator: ChainValidator, judge: any PinEvaluating, before later: PinEvaluation? = nil
     ) -> PinEvaluation? {
       guard !Self.isSame(evaluation, later) else { return nil }
-      let evaluation = validator.chainVerdict(
-        presented: connection.certificates, host: host, judge: judge
-      ).evaluation
+      let verdict = validator.chainVerdict(
+        presented: connection.certificates, host: host, judge: judge)
+      let evaluation = verdict.evaluation
       guard evaluation.decision == .refuse, !Self.isSame(evaluation, later) else { return nil }
-      judge.record(evaluation, of: connection)
+      judge.record(evaluation, of: ConnectionFacts(port: connection.port, verdict))
       return evaluation
     }
 

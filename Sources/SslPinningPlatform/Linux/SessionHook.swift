@@ -54,7 +54,7 @@
       let verdict = transport.validator.chainVerdict(
         storeContext: storeContext, host: host, judge: transport.judge)
       let evaluation = verdict.evaluation
-      let facts = ConnectionFacts(port: Int(transfer.port), certificates: verdict.presented)
+      let facts = ConnectionFacts(port: Int(transfer.port), verdict)
       if evaluation.decision == .accept {
         let proof = JudgedConnection(
           spelling: transfer.host, host: host, accepted: generation, by: (evaluation, facts))
@@ -95,10 +95,10 @@
         if transfer.attempt == 0 { return (PP_RETRY, "") }
         return refuse(host: spelling, outcome: .unjudged("the verdict is for another host"))
       }
-      let evaluation = transport.validator.chainVerdict(
-        presented: connection.presented, host: host, judge: transport.judge
-      ).evaluation
-      let facts = ConnectionFacts(port: Int(transfer.port), certificates: connection.presented)
+      let again = transport.validator.chainVerdict(
+        presented: connection.presented, host: host, judge: transport.judge)
+      let evaluation = again.evaluation
+      let facts = ConnectionFacts(port: Int(transfer.port), again)
       if evaluation.decision == .accept {
         endWaiting(transfer.id)
         connection.accept(under: generation)

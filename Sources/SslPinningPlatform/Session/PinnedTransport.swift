@@ -154,7 +154,8 @@ extension PinnedTransport {
   ///   - host: the host as the request names it, not the SNI.
   public func evaluate(presented: [[UInt8]], host: String) -> PinEvaluation {
     told(of: host) { name in
-      (validator.chainVerdict(presented: presented, host: name, judge: judge).evaluation, presented)
+      let verdict = validator.chainVerdict(presented: presented, host: name, judge: judge)
+      return (verdict.evaluation, ConnectionFacts(port: nil, verdict))
     }
   }
 
@@ -177,17 +178,17 @@ extension PinnedTransport {
   /// Gives a verdict on a connection that another stack makes, tells it, and starts to fetch newer pins if
   /// they could turn it. A host that cannot be read is refused.
   func told(
-    of host: String, _ verdict: (HostName) -> (PinEvaluation, certificates: [[UInt8]])
+    of host: String, _ verdict: (HostName) -> (PinEvaluation, ConnectionFacts)
   ) -> PinEvaluation {
     let evaluation: PinEvaluation
-    var certificates: [[UInt8]] = []
+    var facts = ConnectionFacts()
     do throws(HostNameError) {
-      (evaluation, certificates) = verdict(try HostName(host))
+      (evaluation, facts) = verdict(try HostName(host))
     } catch {
       evaluation = PinEvaluation(host: host, outcome: .unreadableHost(error), decision: .refuse)
     }
     if evaluation.decision == .refuse { _ = judge.requestRefresh(after: evaluation) }
-    judge.record(evaluation, of: ConnectionFacts(certificates: certificates))
+    judge.record(evaluation, of: facts)
     return evaluation
   }
 }

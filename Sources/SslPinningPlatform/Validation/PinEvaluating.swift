@@ -54,10 +54,35 @@ public struct ConnectionFacts: Hashable, Sendable {
   public var port: Int?
   /// The certificates as the server sent them, in DER, leaf first; empty where they are not at hand.
   public var certificates: [[UInt8]]
+  /// The fingerprints of the validated path, leaf first; empty if no path was valid or ``certificates`` is the path.
+  package var path: [CertificateFingerprint] = []
 
   /// Facts; by default nothing is known.
   public init(port: Int? = nil, certificates: [[UInt8]] = []) {
     self.port = port
     self.certificates = certificates
+  }
+}
+
+extension ConnectionFacts {
+  /// What is known by a verdict.
+  init(port: Int?, _ verdict: ChainVerdict) {
+    self.init(port: port, certificates: verdict.presented)
+    if case .success(let chain) = verdict.evidence.validation { path = chain.certificates }
+  }
+
+  /// The certificates, those of the validated path first, once each: a report has room for few, and whoever stands
+  /// between sends what he likes before the one that matters.
+  package var pathFirst: [[UInt8]] {
+    guard !path.isEmpty else { return certificates }
+    var rest = certificates.map {
+      (certificate: $0, fingerprint: CertificateFingerprint(hashing: $0))
+    }
+    var first: [[UInt8]] = []
+    for fingerprint in path {
+      guard let index = rest.firstIndex(where: { $0.fingerprint == fingerprint }) else { continue }
+      first.append(rest.remove(at: index).certificate)
+    }
+    return first + rest.map(\.certificate)
   }
 }

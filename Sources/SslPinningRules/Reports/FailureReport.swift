@@ -19,7 +19,8 @@ package struct FailureReport: Hashable, Sendable {
   package let port: Int?
   /// The pattern of the entry that listed the host, if the caller knows it.
   package let pattern: HostPattern?
-  /// The certificates as the server sent them, in DER, leaf first; empty if they are not available.
+  /// The certificates in DER, leaf first: those of the validated path, if there is one, then what else the server sent;
+  /// empty if they are not available.
   package let chain: [[UInt8]]
 
   /// A report; `nil` if the verdict is not to be reported.
@@ -27,7 +28,7 @@ package struct FailureReport: Hashable, Sendable {
   /// - Parameter includesForgiven: whether to report what report-only let through.
   package init?(
     _ evaluation: PinEvaluation, port: Int? = nil, pattern: HostPattern? = nil,
-    chain: [[UInt8]] = [], includesForgiven: Bool
+    chain: @autoclosure () -> [[UInt8]] = [], includesForgiven: Bool
   ) {
     switch (evaluation.outcome, evaluation.decision) {
     case (.matched, _), (.unlisted, .accept), (.clearText, _), (.unreadableHost, _): return nil
@@ -37,7 +38,7 @@ package struct FailureReport: Hashable, Sendable {
     self.evaluation = evaluation
     self.port = port
     self.pattern = pattern
-    self.chain = chain
+    self.chain = chain()
   }
 
   /// The key by which equal failures are merged.
@@ -77,7 +78,8 @@ package struct ReportedApp: Hashable, Sendable {
 ///
 /// - `validation-result` is TrustKit's `TSKTrustEvaluationResult`: 1 no pin matched, 2 the chain is not
 ///   trusted, 3 not evaluated.
-/// - `validated-certificate-chain` is, despite its name, what the server sent, in PEM, as in TrustKit.
+/// - `validated-certificate-chain` is, despite its name, what the server sent, in PEM, as in TrustKit. What of it is on
+///   the validated path comes first: the limits cut off the rest.
 /// - Without the entry's pattern, `noted-hostname` is the host itself.
 /// - Time and count are added when the report is sent, because repeats change them.
 extension FailureReport {

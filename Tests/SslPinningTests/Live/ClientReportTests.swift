@@ -1,6 +1,7 @@
 import CanonicalJSON
 import FaultLab
 import Foundation
+import FoundationNetworking
 import SslPinning
 import SslPinningPlatform
 import SslPinningRules
@@ -52,6 +53,51 @@ struct ClientReportTests {
     #expect(shown.first?.first?.bytes == site.identity.leaf.der)
     let pins = try #require(report["known-pins"]?.arrayValue)
     #expect(pins.contains(.string("pin-sha256=\"\(LiveSite.otherPin)\"")))
+  }
+
+  /// What may be sent beside a chain: too many certificates, or one that takes a whole report.
+  struct Beside: Sendable, CustomTestStringConvertible {
+    let count: Int
+    let names: Int
+    let testDescription: String
+  }
+
+  @Test(
+    "tells the validated path first, whatever is sent beside it, on each kind of request",
+    arguments: [
+      Beside(count: 9, names: 1, testDescription: "nine certificates of nobody"),
+      Beside(count: 1, names: 1400, testDescription: "one of more than 32 KiB"),
+    ])
+  func pathFirst(_ beside: Beside) async throws {
+    let below = try site.authority.issueIntermediate(name: "Below")
+    let own = try below.issue(names: ["a.localhost", "b.localhost", "c.localhost"])
+    let names = (0..<beside.names).map { "n\($0).of-nobody.example" }
+    let junk = try ServerIdentity.selfSigned(names: names).leaf
+    #expect(beside.count > 1 || junk.der.count > 32 << 10)
+    let sent = [own.leaf] + Array(repeating: junk, count: beside.count) + own.intermediates
+    try site.server.replaceIdentity(ServerIdentity(certificates: sent, key: own.key))
+    let registry = try ScriptedRegistry(["*.localhost": [LiveSite.otherPin]], at: site.clock.now)
+    let client = try await site.client(registry) {
+      $0.storage = .directory(directory.url)
+      $0.reporting = reporting
+    }
+    #expect(try await site.refusal(client, host: "a.localhost")?.rule == "leaf-pin")
+    let url = try #require(URL(string: "https://b.localhost:\(site.server.port)/"))
+    await #expect(throws: PinEvaluation.self) { try await client.data(for: URLRequest(url: url)) }
+    let presented = sent.map { Data($0.der) }
+    #expect(client.evaluate(presented: presented, host: "c.localhost").rule == "leaf-pin")
+    await client.flushReports()
+    #expect(await eventually { collector.requests.count == 3 })
+    for request in collector.requests {
+      let body = try JSONValue(parsing: request.body).objectValue
+      let chain = try #require(body?["validated-certificate-chain"]?.arrayValue)
+      let told = try chain.flatMap {
+        try PEMBlock.blocks(in: [UInt8]($0.stringValue?.utf8 ?? "".utf8))
+      }
+      #expect(told.prefix(2).map(\.bytes) == [own.leaf.der, own.intermediates[0].der])
+      #expect(told.dropFirst(2).allSatisfy { $0.bytes == junk.der })
+      #expect(told.count == (beside.count > 1 ? 10 : 2))
+    }
   }
 
   @Test("tells nothing of what was accepted, and nobody unless it was asked to")

@@ -25,7 +25,7 @@
       let verdict = validator.chainVerdict(
         storeContext: storeContext, host: target.host, judge: judge)
       let evaluation = verdict.evaluation
-      let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: verdict.presented)
+      let facts = ConnectionFacts(port: target.url.port ?? 443, verdict)
       if evaluation.decision == .accept {
         return JudgedConnection(
           spelling: target.spelling, host: target.host, accepted: generation,
@@ -63,10 +63,10 @@
         }
         return false
       }
-      let evaluation = validator.chainVerdict(
-        presented: connection.presented, host: target.host, judge: judge
-      ).evaluation
-      let facts = ConnectionFacts(port: target.url.port ?? 443, certificates: connection.presented)
+      let again = validator.chainVerdict(
+        presented: connection.presented, host: target.host, judge: judge)
+      let evaluation = again.evaluation
+      let facts = ConnectionFacts(port: target.url.port ?? 443, again)
       if evaluation.decision == .accept {
         endWaiting(request)
         connection.accept(under: generation)
