@@ -16,6 +16,8 @@ struct KeyKnowledge: Sendable {
   /// When the endpoints of a pattern were probed with success; `nil` inside if one was not.
   private var probes: [HostPattern: Int64?] = [:]
   private(set) var endpoints = 0
+  /// The hosts that documents speak of, also those that people added, and those whose endpoint left the configuration.
+  private(set) var listed = ListedHosts([])
 
   /// Nothing is known.
   init() {}
@@ -30,6 +32,9 @@ struct KeyKnowledge: Sendable {
         guard case .accepted(let chain) = observation.outcome else { continue }
         issuers.insert(ReportText.cleaned(chain.leaf.issuer))
       }
+    }
+    for endpoint in document.endpoints + document.state.orphans {
+      for pattern in endpoint.patterns { listed.insert(pattern) }
       guard let keys = document.state.keysByEndpoint[endpoint.id] else { continue }
       for key in keys.keys { note(key.pin, listedSince: key.firstSeen, endpoint.patterns) }
       for (pin, candidate) in keys.candidates {

@@ -106,7 +106,7 @@ struct ReportedChainJudge: Sendable {
   }
 }
 
-/// Which hosts the published documents speak of: looked up by name, however many patterns there are.
+/// Which hosts the documents speak of: looked up by name, however many patterns there are.
 struct ListedHosts: Sendable {
   private var exact: Set<HostName> = []
   private var oneMoreLabel: Set<DNSName> = []
@@ -114,18 +114,15 @@ struct ListedHosts: Sendable {
 
   /// The hosts of these patterns.
   init(_ patterns: some Sequence<HostPattern>) {
-    for pattern in patterns {
-      switch pattern {
-      case .exact(let host): exact.insert(host)
-      case .oneMoreLabel(let base): oneMoreLabel.insert(base)
-      case .anyDepth(let base): anyDepth.insert(base)
-      }
-    }
+    for pattern in patterns { insert(pattern) }
   }
 
-  /// The hosts that a configuration publishes keys for.
-  init(_ documents: [DocumentConfiguration]) {
-    self.init(documents.lazy.flatMap { $0.endpoints.lazy.flatMap(\.patterns) })
+  mutating func insert(_ pattern: HostPattern) {
+    switch pattern {
+    case .exact(let host): exact.insert(host)
+    case .oneMoreLabel(let base): oneMoreLabel.insert(base)
+    case .anyDepth(let base): anyDepth.insert(base)
+    }
   }
 
   /// Whether a pattern matches the host; see ``HostPattern``.

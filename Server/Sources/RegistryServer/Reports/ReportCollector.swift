@@ -44,7 +44,7 @@ actor ReportCollector {
   /// on the cooperative threads, hundreds at once would keep probes and administrators waiting.
   private let reading = DispatchQueue(label: "reports")
 
-  private var listed: ListedHosts
+  private let listed: @Sendable () async -> ListedHosts
   private var memory = ReportMemory()
   /// What the store had when it was last read or written.
   private var base: Base
@@ -66,12 +66,13 @@ actor ReportCollector {
   /// A collector.
   ///
   /// - Parameters:
-  ///   - listed: the hosts that documents speak of.
+  ///   - listed: the hosts that documents speak of now.
   ///   - judge: finds out what reported chains are worth; without one they are all unverified.
   ///   - writer: tells this process from every other, and from its own past: random.
   init(
-    store: any RegistryStore, listed: ListedHosts, writer: String, clock: any ServerClock,
-    log: ServerLog, metrics: ServerMetrics? = nil, judge: ReportedChainJudge? = nil,
+    store: any RegistryStore, listed: @escaping @Sendable () async -> ListedHosts, writer: String,
+    clock: any ServerClock, log: ServerLog, metrics: ServerMetrics? = nil,
+    judge: ReportedChainJudge? = nil,
     limits: ReportLedger.Limits = ReportLedger.Limits()
   ) {
     self.judge = judge
@@ -89,9 +90,6 @@ actor ReportCollector {
   /// Reads what was counted before.
   func open() async { await reload() }
 
-  /// The hosts that documents speak of from now on.
-  func configured(_ listed: ListedHosts) { self.listed = listed }
-
   /// Takes the body of a POST in.
   nonisolated func take(_ body: [UInt8]) async -> ReportAnswer {
     do throws(ReportRefusal) {
@@ -102,7 +100,7 @@ actor ReportCollector {
         report.standing = .seen
       }
       report.chain.certificates = []
-      let outcome = await count(report)
+      let outcome = await count(report, isListed: listed().contains(report.host))
       metrics?.reported(outcome)
       if outcome == .accepted { metrics?.reported(chain: report.standing) }
       return .accepted
@@ -158,6 +156,8 @@ actor ReportCollector {
     if let sending { endpointKeys.merge(sending.endpointKeys) }
     endpointKeys.merge(pending)
     endpointKeys.tidy(at: now)
+    let listed = await listed()
+    endpointKeys.list { listed.contains($0) }
     return ReportSummary(
       of: endpointKeys, at: now, known: await judge?.knowledge() ?? KeyKnowledge())
   }
@@ -187,9 +187,8 @@ actor ReportCollector {
     await task.value
   }
 
-  private func count(_ report: CollectedReport) -> ReportOutcome {
+  private func count(_ report: CollectedReport, isListed: Bool) -> ReportOutcome {
     guard let news = memory.news(of: report) else { return .repeated }
-    let isListed = listed.contains(report.host)
     pending.add(report, as: news, isListed: isListed, at: clock.now())
     wake.yield()
     if news.reports == 0 { return .repeated }
@@ -197,6 +196,7 @@ actor ReportCollector {
   }
 
   private func write() async {
+    let listed = await listed()
     for _ in 0..<8 {
       if isStale { await reload() }
       guard isReadable, !isStale else {
@@ -213,6 +213,7 @@ actor ReportCollector {
       guard let sent = sending else { return }
       var next = base.endpointKeys
       next.merge(sent.endpointKeys, of: writer, serial: sent.serial, at: clock.now())
+      next.list { listed.contains($0) }
       next.tidy(at: clock.now())
       let bytes = next.encoded
       do throws(StoreError) {

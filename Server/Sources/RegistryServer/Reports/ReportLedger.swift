@@ -89,6 +89,12 @@ struct ReportLedger: Sendable, Equatable {
     writers[writer].map { $0.serial >= serial } ?? false
   }
 
+  /// Moves the groups of hosts that have become listed to the others. Those of hosts that are listed no more stay where
+  /// they are: the small table has no room for them.
+  mutating func list(_ isListed: (HostName) -> Bool) {
+    for group in unlisted.take({ isListed($0.key.host) }) { listed.merge(group) }
+  }
+
   /// Forgets what is older than thirty days.
   mutating func tidy(at now: Int64) {
     listed.tidy(at: now)

@@ -73,6 +73,13 @@ struct ReportTable: Sendable, Equatable {
     for group in other.groups.values.sorted(by: { $0.last < $1.last }) { merge(group) }
   }
 
+  /// Takes groups out, the least recently seen first.
+  mutating func take(_ isTaken: (ReportGroup) -> Bool) -> [ReportGroup] {
+    let taken = groups.values.filter(isTaken).sorted { $0.last < $1.last }
+    for group in taken { remove(group.key) }
+    return taken
+  }
+
   /// Forgets groups that no report came of for thirty days, and the oldest hours.
   mutating func tidy(at now: Int64) {
     hours.tidy(at: now)

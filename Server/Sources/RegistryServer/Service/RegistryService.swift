@@ -115,7 +115,7 @@ public final class RegistryService: Sendable {
     reports =
       configuration.reports.isEnabled
       ? ReportCollector(
-        store: store, listed: ListedHosts(configuration.documents), writer: UUID().uuidString,
+        store: store, listed: { await known.knowledge().listed }, writer: UUID().uuidString,
         clock: clock, log: log, metrics: metrics,
         judge: ReportedChainJudge(
           validated: { certificates, host in
@@ -393,7 +393,6 @@ public final class RegistryService: Sendable {
     }
     if isOpen { await tellOdds(new, next.coordinators) }
     metrics.configured(new.documents)
-    await reports?.configured(ListedHosts(new.documents))
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
     if isOpen, new.publishing.directory != old.publishing.directory {
       copyDocuments(to: new.publishing.directory)

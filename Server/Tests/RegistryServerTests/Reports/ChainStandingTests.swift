@@ -110,6 +110,39 @@ import Testing
     #expect(read.listed.groups.values.map(\.standing) == [.verified])
   }
 
+  @Test(
+    "hosts that people added, and those that left the configuration, are listed as the documents list them"
+  )
+  func listed() async throws {
+    let file = AdministeredService.file
+    let kept = "{fqdn: www.example.com, file: \(file)}"
+    let service = try await AdministeredService.running(
+      keys: "[\(kept), {fqdn: api.example.com, file: \(file)}]")
+    let address = try #require(service.scripted.service.address)
+    let added = try await service.call(
+      "POST", "/documents/\(file)/endpoints", #"{"fqdn": "other.example.net"}"#)
+    #expect(added.status == 201)
+    await service.scripted.service.probe("other.example.net")
+    try await service.scripted.reload(keys: "[\(kept)]")
+    for host in ["other.example.net", "api.example.com", "nobody.example.net"] {
+      let body = JSONValue.object([
+        "hostname": .string(host), "validated-certificate-chain": .array([]),
+        "presented-pins": .array([.string(pin(1).base64)]),
+      ]).canonicalBytes
+      let answer = try await HTTPProbe.fetch(
+        "http://\(address)\(ReportRoutes.path)", method: "POST", body: body)
+      #expect(answer.status == 204)
+    }
+    let summary = try await service.call("GET", "/reports/summary")
+    let groups = summary["groups"]?.arrayValue?.compactMap(\.objectValue) ?? []
+    let classes = Dictionary(
+      groups.map { ($0["host"]?.stringValue, $0["class"]?.stringValue) },
+      uniquingKeysWith: { $1 })
+    #expect(classes == ["other.example.net": "own-key", "api.example.com": "own-key"])
+    #expect(summary["unlisted", "reports"]?.integerValue == 1)
+    await service.stop()
+  }
+
   @Test("a server says of each reported chain what it is worth, and counts it so")
   func shown() async throws {
     let service = try await AdministeredService.running()

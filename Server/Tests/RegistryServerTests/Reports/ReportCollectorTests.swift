@@ -50,13 +50,16 @@ struct ReportCollectorTests {
   private let clock = TestClock(ReportFactory.now)
   private let log = LogCollector()
   private let metrics = ServerMetrics(version: "1", started: 0)
+  private let listed = Locked(["**.example.com"])
 
   private func collector(_ writer: String = "one", on store: (any RegistryStore)? = nil) throws
     -> ReportCollector
   {
     ReportCollector(
-      store: store ?? self.store, listed: ListedHosts([try HostPattern("**.example.com")]),
-      writer: writer, clock: clock, log: log.log, metrics: metrics)
+      store: store ?? self.store,
+      listed: { [listed] in
+        ListedHosts(listed.withLock { $0 }.compactMap { try? HostPattern($0) })
+      }, writer: writer, clock: clock, log: log.log, metrics: metrics)
   }
 
   private func body(
@@ -273,11 +276,23 @@ struct ReportCollectorTests {
   @Test("the hosts that are listed may change")
   func configured() async throws {
     let collector = try collector()
-    await collector.configured(ListedHosts([]))
+    listed.withLock { $0 = [] }
     _ = await collector.take(try body())
-    await collector.configured(ListedHosts([try HostPattern("www.example.com")]))
+    _ = await collector.take(try body("least.json", ["hostname": .string("other.test")]))
+    #expect(try await told(collector) == [0, 2])
+    listed.withLock { $0 = ["www.example.com"] }
     _ = await collector.take(try body())
-    #expect(try await told(collector) == [1, 1])
+    // What was kept of the host before is told with the others now, and nothing of it is lost.
+    #expect(try await told(collector) == [2, 1])
+    listed.withLock { $0 = [] }
+    _ = await collector.take(try body())
+    #expect(try await told(collector) == [1, 3])
+    await collector.flush()
+    listed.withLock { $0 = ["www.example.com"] }
+    _ = await collector.take(try body())
+    await collector.flush()
+    listed.withLock { $0 = [] }
+    #expect(try await told(try self.collector("two")) == [4, 1])
   }
 
   @Test("a store on disk keeps them over its end")

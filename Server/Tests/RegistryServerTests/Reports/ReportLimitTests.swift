@@ -13,7 +13,7 @@ import Testing
   private func site() -> ReportRoutes {
     ReportRoutes(
       ReportCollector(
-        store: MemoryStore(), listed: ListedHosts([]), writer: "one", clock: TestClock(),
+        store: MemoryStore(), listed: { ListedHosts([]) }, writer: "one", clock: TestClock(),
         log: LogCollector().log),
       metrics: metrics)
   }
@@ -57,7 +57,7 @@ import Testing
     let counts = Locked((inside: 0, most: 0))
     let block = [UInt8](repeating: 0, count: 1 << 20)
     let collector = ReportCollector(
-      store: MemoryStore(), listed: ListedHosts([]), writer: "one", clock: TestClock(),
+      store: MemoryStore(), listed: { ListedHosts([]) }, writer: "one", clock: TestClock(),
       log: LogCollector().log,
       judge: ReportedChainJudge(
         validated: { _, _ in
