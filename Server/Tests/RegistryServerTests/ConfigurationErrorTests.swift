@@ -206,6 +206,14 @@ import Testing
       "tls.vantage_points[1].proxy: it is x under another name"
     ),
     (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://localhost:1'}, {name: y, proxy: 'http://127.0.0.1:1'}]}",
+      "tls.vantage_points[1].proxy: it is x under another name"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'http://[::1]:1'}, {name: y, proxy: 'http://127.0.0.2:1'}]}",
+      "tls.vantage_points[1].proxy: it is x under another name"
+    ),
+    (
       "keys: [{fqdn: a.b}]\ntls: {vantage_points: [{name: x, proxy: 'https://h:1', pins: [AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=]}, {name: y, proxy: 'https://i:1', pins: [AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=]}]}",
       "tls.vantage_points[1].proxy: it is x under another name"
     ),

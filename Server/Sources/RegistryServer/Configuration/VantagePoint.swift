@@ -162,8 +162,13 @@ extension VantagePoint {
   /// Whether it is another name for the same one. Whoever has a key, or stands before a machine, speaks for all that are
   /// known by it; so both would count as a quorum of two.
   package func isSameMachine(as other: VantagePoint) -> Bool {
-    (host, port) == (other.host, other.port)
+    (machine, port) == (other.machine, other.port)
       || !Set(security?.pins ?? []).isDisjoint(with: other.security?.pins ?? [])
+  }
+
+  /// Its host; one for all names and addresses of this machine, behind which one listener may stand.
+  private var machine: String {
+    (try? HostName(host)).map(Self.isLoopback) == true ? "localhost" : host
   }
 
   /// The entry of `tls.vantage_points` that means it.

@@ -78,3 +78,21 @@ struct VantageCrowd {
   /// Ends all connections.
   func endAll() { for guest in guests.values { guest.socket.shutdown() } }
 }
+
+/// Which strangers the log tells of: so many of one address, and of all together, since whoever has a network has more
+/// addresses than a disk has room.
+struct StrangerLines {
+  private var each = RateLimiter(burst: 20, interval: 3000)
+  private var all = RateLimiter(burst: 100, interval: 3000)
+  private var leftOut = 0
+
+  /// How many were left out since the last line; `nil` if this one is left out as well.
+  mutating func take(_ address: String, at now: Int64) -> Int? {
+    guard each.ask(address, at: now) == .allowed, all.ask("all", at: now) == .allowed else {
+      leftOut += 1
+      return nil
+    }
+    defer { leftOut = 0 }
+    return leftOut
+  }
+}

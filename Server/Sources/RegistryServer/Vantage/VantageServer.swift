@@ -51,6 +51,7 @@ package final class VantageServer: Sendable {
   private let crowd: Locked<VantageCrowd>
   private let dials: Locked<RateLimiter>
   private let told = Locked(RateLimiter(burst: 20, interval: 3000))
+  private let strangers = Locked(StrangerLines())
 
   /// Listens from now on, until ``stop()``.
   ///
@@ -161,7 +162,12 @@ package final class VantageServer: Sendable {
     do throws(SocketError) {
       try admission.admit(stream, until: .after(milliseconds: limits.patience))
     } catch {
-      tell("vantage_client_refused", about: client, [("client", client), ("reason", "\(error)")])
+      if let leftOut = strangers.withLock({ $0.take(client, at: MonotonicReading.milliseconds()) })
+      {
+        log.event(
+          .warn, "vantage_client_refused",
+          ["client": client, "reason": "\(error)", "left_out": "\(leftOut)"])
+      }
       throw error
     }
     let end = Deadline.after(milliseconds: limits.life)

@@ -228,6 +228,21 @@ struct VantageFloodTests {
     withExtendedLifetime(idle) {}
   }
 
+  @Test(
+    "the log has so many strangers of one address, and of all addresses together, and counts the others"
+  )
+  func strangerLines() {
+    var lines = StrangerLines()
+    let ofOne = (0..<50).compactMap { _ in lines.take("192.0.2.1", at: 0) }
+    #expect(ofOne == Array(repeating: 0, count: 20))
+    #expect(lines.take("192.0.2.2", at: 0) == 30)
+    let ofMany = (0..<30_000).compactMap { lines.take("10.0.\($0 / 256).\($0 % 256)", at: 0) }
+    #expect(ofMany == Array(repeating: 0, count: 79))
+    #expect(lines.take("192.0.2.3", at: 2999) == nil)
+    #expect(lines.take("192.0.2.3", at: 3000) == 29_922)
+    #expect(lines.take("192.0.2.3", at: 6000) == 0)
+  }
+
   @Test("connections that get no thread are closed, and take no place for ever")
   func noThreads() async throws {
     let (threads, others) = (WorkerThreads(atMost: 5), DispatchSemaphore(value: 0))
