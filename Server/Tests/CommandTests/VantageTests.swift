@@ -63,6 +63,7 @@ import Testing
     #expect(first.exitCode == 0, "\(first.stderr)")
     #expect(first.stdout.hasPrefix("ssl-pinning vantage --client "))
     #expect(first.stdout.hasSuffix(" \\\n  --host localhost:\(site.port)\n"))
+    #expect(first.stderr.contains("(admin add, or the console) needs a --host, too"))
     #expect(try await join(as: "registry").stdout == first.stdout)
     let key = directory.path("registry/vantage-client.key")
     let mode = try FileManager.default.attributesOfItem(atPath: key)[.posixPermissions] as? Int

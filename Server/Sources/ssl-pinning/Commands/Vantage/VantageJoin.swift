@@ -21,7 +21,7 @@ enum VantageJoin {
     flags: [name.description, pin.description] + ServerArguments.descriptions,
     notes: [
       "Without an argument it prints the command for the other machine: with the key by which this registry\n"
-        + "server is known, made in tls.dir at the first call (vantage-client.key), and the hosts that it watches.\n"
+        + "server is known, made in tls.dir at the first call (vantage-client.key), and the hosts of its configuration.\n"
         + "The vantage point prints the second half: with its address, --name and --pin every endpoint is probed\n"
         + "through it, and the entry for tls.vantage_points goes to standard output.",
       "Run it as the user that up runs as, with the same flags. Nothing that it prints is a secret.",
@@ -42,6 +42,9 @@ enum VantageJoin {
         throw .usage("--name and --pin belong to a vantage point; hint: https://HOST:PORT")
       }
       try Terminal.write(line: commandLine(for: configuration, VantageKey.pin(of: identity)))
+      Terminal.say(
+        "these are the endpoints of the configuration; hint: one that was added while the server ran (admin add,"
+          + " or the console) needs a --host, too")
       return .yes
     }
     let point = try point(text, directory, invocation)
