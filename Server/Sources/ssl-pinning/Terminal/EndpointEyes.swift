@@ -176,7 +176,7 @@ extension ChainValidator {
       .compactMap { try? Certificate(der: $0) }
       .compactMap { one in one.validity.map { (name: one.subject, time: $0.notAfter) } }
     guard let first = above.min(by: { $0.time < $1.time }), let leafEnds, first.time < leafEnds,
-      !believes(chain, for: host, at: first.time + 1)
+      validated(chain, for: host, at: first.time + 1) == nil
     else { return nil }
     return .init(name: first.name, time: first.time)
   }
