@@ -74,7 +74,7 @@ final class AnnounceStage {
       ("--file", "all.json"), ("--endpoint", "localhost:\(stage.server.port) at 127.0.0.1"),
       ("--list", list), ("--key", stage.directory.path("tls/pub.pem")),
       ("--server", "http://127.0.0.1:\(port)"), ("--token-file", stage.directory.path("token")),
-      ("--state", stage.directory.path("jobs")), ("--patience", "\(patience)"),
+      ("--state", stage.directory.path("jobs")), ("--patience", "\(patience)"), ("--settle", "0"),
     ]
     return ["announce", stage.directory.path("next.key")]
       + usual.filter { !given.contains($0.0) }.flatMap { [$0.0, $0.1] } + given

@@ -72,6 +72,36 @@ struct AnnouncementProgressTests {
     #expect(Self.steps(settle: 10, listedSince: 9_999, [(100, .listed)]) == [.look, .pause(10)])
   }
 
+  @Test("a key settles for longer than caches keep the lists, and for a minute at least")
+  func outlasted() {
+    for (settle, kept, wait) in [
+      (0, 0, 65), (0, 60, 65), (0, 61, 66), (0, 300, 305), (400, 300, 400),
+    ] as [(Int64, Int64, Int64)] {
+      var progress = AnnouncementProgress(settle: settle, listing: .init(since: 100, seen: 100))
+      progress.outlast(kept)
+      progress.enter(.listed, at: 99 + wait)
+      #expect(progress.next == .pause(1), "\(settle) \(kept)")
+      progress.enter(.paused, at: 100 + wait)
+      // A later answer that says less is another node's: the first one's holds.
+      progress.outlast(0)
+      progress.enter(.listed, at: 100 + wait)
+      #expect(progress.next == .run, "\(settle) \(kept)")
+    }
+  }
+
+  @Test(
+    "a cache that many share keeps an answer for what is meant for it, or for everybody, and while it asks anew",
+    arguments: [
+      ("public, max-age=60", 60), ("max-age=60, s-maxage=300", 300), ("S-MaxAge = \"300\"", 300),
+      ("max-age=60, stale-while-revalidate=30", 90), ("max-age=31536000, immutable", 86_400),
+      ("max-age=99999999999999999999", 86_400), ("max-age=10, max-age=20", 20),
+      ("", 0), ("no-store", 0), ("max-age=", 0), ("max-age=\"\"", 0), ("max-age=-1", 0),
+      ("max-age=x, =5, x-max-age=7", 0),
+    ] as [(String, Int64)])
+  func cacheControl(field: String, kept: Int64) {
+    #expect(CacheControl.longestKept(field) == kept)
+  }
+
   @Test("time in which a list could not be looked at is none to settle in, over a restart as well")
   func unseen() {
     let away: [(Int64, Finding)] = [

@@ -84,7 +84,8 @@
     fileprivate init(_ response: HTTPURLResponse) {
       self.init(
         status: response.statusCode, etag: response.value(forHTTPHeaderField: "ETag"),
-        retryAfter: response.value(forHTTPHeaderField: "Retry-After"), body: [])
+        retryAfter: response.value(forHTTPHeaderField: "Retry-After"),
+        cacheControl: response.value(forHTTPHeaderField: "Cache-Control"), body: [])
     }
   }
 #endif

@@ -26,6 +26,13 @@ public struct DocumentFetcher: Sendable {
   ///
   /// - Throws: ``FetchError``.
   public func fetch(_ request: DocumentRequest) async throws(FetchError) -> FetchedDocument {
+    try await answer(to: request).document
+  }
+
+  /// The same, and what the answer says to caches (`Cache-Control`, RFC 9111 §5.2).
+  package func answer(
+    to request: DocumentRequest
+  ) async throws(FetchError) -> (document: FetchedDocument, cacheControl: String?) {
     let exchange = HTTPExchange(
       url: request.url, kind: .get,
       headers: [
@@ -35,8 +42,8 @@ public struct DocumentFetcher: Sendable {
       maximumBytes: request.maximumBytes, timeout: request.timeout, at: request.time)
     let answer = try await PlatformFetch.perform(exchange, validator: validator).get()
     switch answer.status {
-    case 200: return .fresh(answer.body, etag: answer.etag)
-    case 304 where request.etag != nil: return .unchanged
+    case 200: return (.fresh(answer.body, etag: answer.etag), answer.cacheControl)
+    case 304 where request.etag != nil: return (.unchanged, answer.cacheControl)
     default:
       let wait = answer.retryAfter.flatMap {
         RetryAfter.seconds($0, at: request.time?.clock ?? Int64(Date().timeIntervalSince1970))

@@ -65,12 +65,17 @@ package struct HTTPAnswer: Hashable, Sendable {
     didSet { etag = Self.sendable(etag) }
   }
   var retryAfter: String?
+  var cacheControl: String?
   var body: [UInt8]
 
-  init(status: Int, etag: String? = nil, retryAfter: String? = nil, body: [UInt8]) {
+  init(
+    status: Int, etag: String? = nil, retryAfter: String? = nil, cacheControl: String? = nil,
+    body: [UInt8]
+  ) {
     self.status = status
     self.etag = Self.sendable(etag)
     self.retryAfter = retryAfter
+    self.cacheControl = cacheControl
     self.body = body
   }
 

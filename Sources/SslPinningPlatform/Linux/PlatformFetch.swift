@@ -123,6 +123,9 @@
       switch name {
       case "etag": answer.etag = value
       case "retry-after": answer.retryAfter = value
+      // It may stand in several fields, which are one list.
+      case "cache-control":
+        answer.cacheControl = answer.cacheControl.map { "\($0), \(value)" } ?? value
       case "content-encoding", "transfer-encoding":
         codings += value.lowercased().split(separator: ",").count {
           !["chunked", "identity"].contains($0.trimmingCharacters(in: .whitespaces))

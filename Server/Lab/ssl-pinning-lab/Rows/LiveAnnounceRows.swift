@@ -151,7 +151,7 @@ private struct Announcement {
       "\(site.host):\(site.server.port) at 127.0.0.1", "--list", registry.list, "--root-key",
       try write(registry.keys.shippedRoot, "root.pem"), "--server",
       String(registry.list.dropLast("/api/v1/\(LiveRegistry.file)".count)), "--token-file",
-      try write(token, "token"), "--patience", "1",
+      try write(token, "token"), "--patience", "1", "--settle", "0",
     ]
   }
 

@@ -22,7 +22,9 @@ enum AnnounceCommand {
   static let timeout = Flag.seconds(
     "--timeout", "end the command, and what it left behind, after this; 600 by default")
   static let settle = Flag.seconds(
-    "--settle", "run it only once all lists had the key for so long; 0 by default")
+    "--settle",
+    "run it only once all lists had the key for so long; by default as long as caches may keep them, "
+      + "and 65 at least")
   private static let patience = Flag.seconds(
     "--patience", "exit with 3 after this, and leave the rest to --resume; 600 by default")
   private static let wait = Flag(

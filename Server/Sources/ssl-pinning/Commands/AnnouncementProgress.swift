@@ -60,7 +60,7 @@ struct AnnouncementProgress {
   private(set) var listing: Listing?
   /// Why it is not over.
   private(set) var trouble = "nothing was tried yet"
-  private let settle: Int64
+  private var settle: Int64
   private var isStaged = false
   private var failures = 0
 
@@ -68,7 +68,7 @@ struct AnnouncementProgress {
   static let longest = 60.0
 
   /// - Parameters:
-  ///   - settle: for how many seconds all lists must have had the key.
+  ///   - settle: for how many seconds all lists must have had the key, or more (``outlast(_:)``).
   ///   - listing: what an earlier process found.
   ///   - isProposed: whether the key waits for a second person already.
   init(
@@ -77,6 +77,12 @@ struct AnnouncementProgress {
     (self.settle, self.listing, isStaged) = (settle, listing, isProposed)
     next = isProposed || listing != nil ? .look : .stage
   }
+
+  /// Has the key settle for longer than caches keep a list: one that many share has several nodes behind one URL, and each
+  /// may hand out what it fetched before, whatever an app asks for.
+  ///
+  /// - Parameter kept: for how many seconds, as the lists' answers say. Those of a registry server say a minute.
+  mutating func outlast(_ kept: Int64) { settle = max(settle, max(60, kept) + 5) }
 
   /// Takes in what came of the step.
   mutating func enter(_ finding: Finding, at now: Int64) {

@@ -27,10 +27,11 @@ struct AnnouncementRun {
     let shipped: RegistryTrustArguments
     let trust: TrustMode
   }
-  /// What it served, and what is wrong with its statement.
+  /// What it served, what is wrong with its statement, and for how many seconds caches may keep it.
   struct Served {
     let trusted: TrustedRegistry
     let problem: String?
+    let kept: Int64
   }
   /// How often a key may be followed by the next one in one call.
   private static let mostRenewals = 5
@@ -75,7 +76,10 @@ struct AnnouncementRun {
     while true {
       let finding: AnnouncementProgress.Finding
       switch progress.next {
-      case .look: finding = await look()
+      case .look:
+        let seen = await look()
+        if invocation[AnnounceCommand.settle] == nil { progress.outlast(seen.kept) }
+        finding = seen.finding
       case .stage:
         finding = await stage()
         // What was served before lacks it.
@@ -141,7 +145,7 @@ struct AnnouncementRun {
   /// Notes whether a key that all lists had is still there, and does nothing else.
   mutating func lookAgain() async {
     guard progress.listing != nil else { return }
-    progress.enter(await look(), at: Int64(Date().timeIntervalSince1970))
+    progress.enter(await look().finding, at: Int64(Date().timeIntervalSince1970))
     // What could not be written counts as not looked at.
     try? job.note(key.pin, progress.listing)
   }
@@ -190,10 +194,11 @@ struct AnnouncementRun {
 
 /// The steps.
 extension AnnouncementRun {
-  /// Whether every list, and every mirror that a list names, has the key for the endpoint's hosts.
-  private func look() async -> AnnouncementProgress.Finding {
+  /// Whether every list, and every mirror that a list names, has the key for the endpoint's hosts, and for how many seconds
+  /// caches may keep them.
+  private func look() async -> (finding: AnnouncementProgress.Finding, kept: Int64) {
     // A mirror has another URL, and the same registry.
-    var waiting = lists
+    var (waiting, kept) = (lists, Int64(0))
     var seen: Set<String> = []
     while let (place, shipped) = waiting.popLast() {
       guard seen.insert(place).inserted else { continue }
@@ -205,25 +210,30 @@ extension AnnouncementRun {
         guard seconds < SilentPlaces.usual, isLate else { return (answer, true) }
         let neighbour =
           "\(reason) (it had \(Int(seconds)) s, since others of its server did not answer)"
-        return ((.unseen(neighbour), answer.mirrors), true)
+        return ((.unseen(neighbour), nil, 0), true)
       }
       let name = Secrets.hidden(in: place)
       guard let answer else {
-        return .unseen("\(name) is not asked again: its server did not answer in time")
+        return (.unseen("\(name) is not asked again: its server did not answer in time"), kept)
       }
-      guard let mirrors = answer.mirrors else { return answer.finding }
+      guard let mirrors = answer.mirrors else { return (answer.finding, kept) }
+      kept = max(kept, answer.kept)
       waiting += mirrors.map { ($0, shipped) }
     }
-    return .listed
+    return (.listed, kept)
   }
+
+  private typealias Seen = (
+    finding: AnnouncementProgress.Finding, mirrors: [String]?, kept: Int64
+  )
 
   /// - Returns: what is wrong with it, or the mirrors that are to be looked at as well.
   private func look(
     at place: String, _ shipped: RegistryTrustArguments, within seconds: Double
-  ) async -> (finding: AnnouncementProgress.Finding, mirrors: [String]?) {
-    func unseen(_ reason: String) -> (AnnouncementProgress.Finding, [String]?) {
+  ) async -> Seen {
+    func unseen(_ reason: String) -> Seen {
       let name = Secrets.hidden(in: place)
-      return (.unseen(reason.hasPrefix(name) ? reason : "\(name): \(reason)"), nil)
+      return (.unseen(reason.hasPrefix(name) ? reason : "\(name): \(reason)"), nil, 0)
     }
     do {
       let list = ListKey(place: place, shipped: shipped, trust: trust)
@@ -239,10 +249,10 @@ extension AnnouncementRun {
         }
       }
       guard isListed, trusted.statement?.denied.contains(key.pin) != true else {
-        return (.missing(at: place), nil)
+        return (.missing(at: place), nil, 0)
       }
       if let problem = served.problem { return unseen(problem) }
-      return (.listed, trusted.statement?.mirrors.map { "\($0)" } ?? [])
+      return (.listed, trusted.statement?.mirrors.map { "\($0)" } ?? [], served.kept)
     } catch let failure as CommandFailure {
       return unseen(failure.message)
     } catch {
@@ -258,7 +268,7 @@ extension AnnouncementRun {
       at: Int64(Date().timeIntervalSince1970))
     // Clients ask for the statement first.
     let problem = await registry.statementProblem(of: bytes, trusted)
-    return Served(trusted: trusted, problem: problem)
+    return Served(trusted: trusted, problem: problem, kept: registry.longestKept)
   }
 
   /// Has the key published ahead of its use.

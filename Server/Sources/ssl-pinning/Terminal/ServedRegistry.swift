@@ -11,6 +11,10 @@ struct ServedRegistry {
   private let fetcher: DocumentFetcher
   private let timeout: Double
   private let begun = ContinuousClock.now
+  private let kept = Locked<Int64>(0)
+
+  /// For how many seconds a cache that many share may still hand out what was there before, as the answers so far say.
+  var longestKept: Int64 { kept.withLock { $0 } }
 
   /// - Parameter timeout: seconds for all that is fetched.
   init(_ place: String, trust: TrustMode, timeout: Double) throws(CommandFailure) {
@@ -104,7 +108,9 @@ struct ServedRegistry {
     let request = DocumentRequest(
       url: url, maximumBytes: RegistryLimits.standard.maximumBytes, timeout: max(1, timeout - spent)
     )
-    guard case .fresh(let bytes, _) = try await fetcher.fetch(request) else { throw .status(304) }
+    let answer = try await fetcher.answer(to: request)
+    guard case .fresh(let bytes, _) = answer.document else { throw .status(304) }
+    kept.withLock { $0 = max($0, CacheControl.longestKept(answer.cacheControl ?? "")) }
     return bytes
   }
 
@@ -115,6 +121,30 @@ struct ServedRegistry {
     }
     guard case .unreachable(let reason) = error else { return "\(error)" }
     return "no answer: \(TransportReason.text(reason, at: place))"
+  }
+}
+
+/// What an answer says to caches (RFC 9111 §5.2.2).
+enum CacheControl {
+  /// A day, in seconds: as long as `--settle` may be.
+  private static let most: Int64 = 86_400
+
+  /// For how many seconds a shared cache may hand out an answer with this field, a day at most. Its `Age` does not count:
+  /// another cache may have asked a moment before the list changed.
+  static func longestKept(_ field: String) -> Int64 {
+    var seconds: [String: Int64] = [:]
+    for part in field.lowercased().split(separator: ",") {
+      let words = part.split(separator: "=").map {
+        $0.trimmingCharacters(in: CharacterSet(charactersIn: " \t\""))
+      }
+      guard words.count == 2, !words[1].isEmpty,
+        words[1].allSatisfy({ $0.isASCII && $0.isNumber })
+      else { continue }
+      // What is no Int64 is a number beyond it.
+      seconds[words[0]] = max(seconds[words[0]] ?? 0, min(Int64(words[1]) ?? most, most))
+    }
+    let fresh = max(seconds["max-age"] ?? 0, seconds["s-maxage"] ?? 0)
+    return min(fresh + (seconds["stale-while-revalidate"] ?? 0), most)
   }
 }
 

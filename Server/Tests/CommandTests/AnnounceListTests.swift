@@ -1,0 +1,47 @@
+import FaultLab
+import Foundation
+import SslPinningPlatform
+import TestSupport
+import Testing
+
+@Suite("announce and what its lists answer", .timeLimit(.minutes(3)))
+struct AnnounceListTests {
+  @Test("a key settles for longer than caches keep the lists, if nobody says how long")
+  func cached() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    func announce(_ given: String...) async throws -> ChildProcess.Outcome {
+      var words = stage.words(
+        given + ["--then", "echo ran >> \(directory.path("done"))"], patience: 1)
+      let settle = try #require(words.firstIndex(of: "--settle"))
+      words.removeSubrange(settle...settle + 1)
+      return try await Tool.run(words)
+    }
+    let early = try await announce("--as", "a")
+    #expect(early.exitCode == 3 && early.stderr.contains("for 65 s more"), "\(early.stderr)")
+    let document = try await stage.document()
+    #expect(document.contains(try stage.pin))
+    let site = try LocalHTTPServer { request in
+      guard request.target == "/api/v1/all.json" else { return HTTPResponse(status: 404) }
+      return HTTPResponse(
+        headers: [HTTPField("Cache-Control", "public"), HTTPField("Cache-Control", "max-age=600")],
+        body: Array(document.utf8))
+    }
+    let copy = "http://127.0.0.1:\(site.port)/api/v1/all.json"
+    let other = try await announce("--as", "b", "--list", stage.list, "--list", copy)
+    #expect(other.exitCode == 3 && other.stderr.contains("for 605 s more"), "\(other.stderr)")
+    #expect(stage.lines("done") == 0 && stage.jobs.count == 2)
+    // Ten minutes later.
+    for path in stage.paths {
+      let text = try stage.job(path)
+      let since = try #require(text.firstMatch(of: /"since":([0-9]+)/)).output.1
+      let before = String(try #require(Int(since)) - 605)
+      try text.replacing("\"since\":\(since)", with: "\"since\":\(before)")
+        .write(toFile: path, atomically: false, encoding: .utf8)
+    }
+    let later = try await stage.resume()
+    #expect(later.exitCode == 0 && stage.jobs.isEmpty, "\(later.stderr)")
+    #expect(stage.lines("done") == 2)
+    try await stage.stopServer()
+  }
+}
