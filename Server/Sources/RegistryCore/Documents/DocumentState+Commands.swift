@@ -143,10 +143,12 @@ extension DocumentState {
   /// another key is shown in its place. Else it would be gone when it is used. One that is listed because probes found it is
   /// vouched for: else it would be withdrawn once it is not shown, though whoever announces it means to use it later.
   ///
-  /// - Parameter limit: how many announced keys that nobody has seen the endpoint may have by then.
+  /// - Parameters:
+  ///   - limit: how many announced keys that nobody has seen the endpoint may have by then.
+  ///   - bringsCA: whether who asks may say that the CA of the key is one of the endpoint's.
   package mutating func stage(
     _ pin: SPKIPin, at id: String, atMost limit: Int = EndpointKeys.maximumStaged,
-    _ request: Request
+    bringsCA: Bool = true, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     let denied = deniedPins
     guard !denied.contains(pin) else { throw .keyDenied(pin) }
@@ -155,7 +157,7 @@ extension DocumentState {
       guard key.state == .retiring,
         endpointKeys.keys.contains(where: { $0.state == .active && $0.isUsable(beside: denied) })
       else {
-        guard endpointKeys.vouch(for: pin) else { throw .keyExists(pin) }
+        guard endpointKeys.vouch(for: pin, andItsCA: bringsCA) else { throw .keyExists(pin) }
         keysByEndpoint[id] = endpointKeys
         settle(.unannouncedKey, id, pin: pin)
         return [request.entry("key_staged", id, pin)]
@@ -166,14 +168,15 @@ extension DocumentState {
     let announced = endpointKeys.keys.count { $0.staged != nil && !denied.contains($0.pin) }
     guard announced < limit else { throw .tooManyAnnounced(id, announced) }
     endpointKeys.stage(
-      pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why))
+      pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why),
+      bringsCA: bringsCA)
     keysByEndpoint[id] = endpointKeys
     settle(.keyHeld, id, pin: pin)
     settle(.unannouncedKey, id, pin: pin)
     return [request.entry("key_staged", id, pin)]
   }
 
-  /// Publishes a key that is held, or vouches for one that is published though nobody announced it.
+  /// Publishes a key that is held, or vouches for one that is published though nobody announced it, or for the CA of one.
   package mutating func approve(
     _ pin: SPKIPin, at id: String, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
@@ -352,20 +355,24 @@ extension DocumentState {
 
 extension EndpointKeys {
   /// Publishes a key that nobody has seen yet.
-  mutating func stage(_ pin: SPKIPin, _ staging: KnownKey.Staging) {
+  mutating func stage(_ pin: SPKIPin, _ staging: KnownKey.Staging, bringsCA: Bool = true) {
     candidates[pin] = nil
-    keys = Self.sorted(
-      keys + [KnownKey(pin: pin, firstSeen: staging.at, lastSeen: staging.at, staged: staging)])
+    var key = KnownKey(
+      pin: pin, firstSeen: staging.at, lastSeen: staging.at, staged: staging)
+    key.bringsNoCA = !bringsCA
+    keys = Self.sorted(keys + [key])
   }
 
-  /// Takes a person's word for a key that nobody announced.
+  /// Takes a person's word for a key that nobody announced, or for the CA of one that brings none.
   ///
   /// - Returns: whether there is such a key.
-  mutating func vouch(for pin: SPKIPin) -> Bool {
-    guard let index = keys.firstIndex(where: { $0.pin == pin && $0.isUnannounced }) else {
-      return false
+  mutating func vouch(for pin: SPKIPin, andItsCA: Bool = true) -> Bool {
+    let index = keys.firstIndex {
+      $0.pin == pin && ($0.isUnannounced || andItsCA && $0.bringsNoCA)
     }
+    guard let index else { return false }
     keys[index].isUnannounced = false
+    if andItsCA { keys[index].bringsNoCA = false }
     return true
   }
 

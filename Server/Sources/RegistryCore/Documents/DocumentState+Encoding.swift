@@ -7,6 +7,7 @@ import SslPinningRules
 ///       "number": [epoch, version], "domains": { "www.example.com:443": {
 ///         "keys": [ { "pin": …, "firstSeen": …, "lastSeen": …, "missedSince": …, "expires": …,
 ///                     "staged": { "at": …, "by": …, "note": … }, "unannounced": true,
+///                     "bringsNoCA": true,
 ///                     "paths": [ { "above": [ … ], "places": [ [vantage, address], … ] } ],
 ///                     "missedProbes": … } ],
 ///         "held": [ { "pin": …, "firstSeen": …, "lastSeen": …, "probes": …,

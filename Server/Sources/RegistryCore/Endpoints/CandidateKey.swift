@@ -298,6 +298,15 @@ public struct DecisionContext: Sendable {
   /// this server alone, with a middleman before it.
   public static func quorum(of vantagePoints: Int) -> Int { max(2, (vantagePoints + 1) / 2) }
 
+  /// Whether these are a quorum, by the rule of ``CandidateKey/isVouchedFor(by:quorum:probes:)``.
+  func isQuorum(_ seen: Set<String>) -> Bool {
+    let (voices, points) = (
+      seen.intersection(vantages), vantages.subtracting([ProbeObservation.direct])
+    )
+    return voices.count >= quorum
+      && voices.intersection(points).count >= min(quorum, points.count)
+  }
+
   /// The vantage points that are silent about a key that was seen at these places: asked for its kind, they got no answer.
   func silent(about places: some Sequence<Place>) -> Set<String> {
     places.reduce(into: []) { $0.formUnion(unheard[$1.keyType] ?? []) }

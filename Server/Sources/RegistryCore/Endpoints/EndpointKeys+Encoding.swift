@@ -45,6 +45,7 @@ extension KnownKey {
   var json: JSONValue {
     // In the order in which they are written.
     var json: JSONObject = [:]
+    if bringsNoCA { json["bringsNoCA"] = .bool(true) }
     if let certificateExpires { json["expires"] = .integer(certificateExpires) }
     json["firstSeen"] = .integer(firstSeen)
     json["lastSeen"] = .integer(lastSeen)
@@ -124,6 +125,7 @@ extension KnownKey {
       longestGap: Int(clamping: reader.object["longestGap"]?.integerValue ?? 0),
       shownFor: reader.object["shownFor"]?.integerValue)
     unaskedSince = reader.object["unaskedSince"]?.integerValue
+    bringsNoCA = reader.object["bringsNoCA"]?.boolValue == true
     for (vantage, times) in reader.object["seenAt"]?.objectValue ?? [:] {
       for (address, time) in times.objectValue ?? [:] {
         seenAt[Place(vantage: vantage, address: address)] = time.integerValue

@@ -294,6 +294,27 @@ extension EndpointKeys {
     return retired.map { .retired($0) }
   }
 
+  /// The paths of a published key, just seen, that make their CAs known. Of one that brings no CA those under a known CA, until a
+  /// quorum of vantage points has seen it under another one in as many probes in a row as a new key takes.
+  mutating func taught(
+    by index: Int, _ isFirstSight: Bool, _ sighting: ObservedKey, _ rule: ConfirmationRule,
+    _ context: DecisionContext
+  ) -> [[SPKIPin]] {
+    let paths = sighting.paths
+    guard keys[index].bringsNoCA, !isFirstSight else { return Array(paths.values) }
+    let known = paths.filter { _, above in
+      above.isEmpty || !context.issuers.isDisjoint(with: above)
+        || SeenChain.authorities(of: above).contains {
+          authorities[$0] != nil || context.listedAuthorities.contains($0)
+        }
+    }
+    let voices = Set(paths.keys.filter { known[$0] == nil }.map(\.vantage))
+    keys[index].secondedProbes = context.isQuorum(voices) ? keys[index].secondedProbes + 1 : 0
+    guard keys[index].secondedProbes >= rule.probes else { return Array(known.values) }
+    keys[index].bringsNoCA = false
+    return Array(paths.values)
+  }
+
   /// Remembers the CAs of a published key, by the keys above it.
   mutating func learn(_ paths: some Sequence<[SPKIPin]>, _ now: Int64) {
     for pin in paths.flatMap(SeenChain.authorities) { authorities[pin] = now }
@@ -317,7 +338,7 @@ extension EndpointKeys {
   /// Makes the CAs of a key known again after its denial ended, so that the next key under them does not wait until
   /// this one is seen again.
   mutating func readmit(_ pin: SPKIPin) {
-    for key in keys where key.pin == pin {
+    for key in keys where key.pin == pin && !key.bringsNoCA {
       for authority in key.authorities {
         authorities[authority] = max(authorities[authority] ?? .min, key.lastSeen)
       }

@@ -32,6 +32,8 @@ import SslPinningRules
 ///   misses it, too, whether it shows it or is silent where it was.
 /// - A vantage point that was asked for a kind of key and got no answer is silent about keys of that kind.
 /// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
+/// - A key that was announced by somebody who may do nothing else makes no CA known but at first sight, before a person or
+///   a quorum of vantage points speaks for it: whoever stole the means to announce would have all keys under his CA published.
 /// - No CA becomes known by a handshake that was not finished, but at first sight: it proves the key, and not the chain.
 /// - An old key stays until probes have missed it for its whole grace time. Keys leave only on a successful probe,
 ///   so an endpoint that is down loses none, and no endpoint loses all that are not denied. A staged key, announced and never seen,
@@ -121,6 +123,7 @@ public struct EndpointKeys: Sendable, Hashable {
       keys[index].answered.formUnion(keys[index].seenAt.keys.filter(coverage.hasAnsweredHere))
     }
     let isNew = keys.isEmpty && authorities.isEmpty
+    let isFirstSight = isUnseen && authorities.isEmpty && !context.isListed
     var first: Set<Place> = []
     for sighting in sightings {
       if context.denied.contains(sighting.pin) {
@@ -131,9 +134,13 @@ public struct EndpointKeys: Sendable, Hashable {
           outvoted.insert(sighting.pin)
           continue
         }
-        if keys[index].staged != nil { events.append(.activated(sighting.pin)) }
+        let taught = taught(by: index, isFirstSight, sighting, rule, context)
+        if keys[index].staged != nil {
+          let isUnderNewCA = taught.count < sighting.paths.count
+          events.append(.activated(sighting.pin, isUnderNewCA: isUnderNewCA))
+        }
         keys[index].note(sighting, at: now)
-        learn(sighting.paths.values, now)
+        learn(taught, now)
         shown.insert(sighting.pin)
       } else if let usable = sighting.without(context.denied) {
         let met = meet(
@@ -356,7 +363,7 @@ extension EndpointKeys {
     else { return true }
     return zip(keys, stored.keys).contains { own, old in
       own.pin != old.pin || own.staged != old.staged || own.isUnannounced != old.isUnannounced
-        || own.certificateExpires != old.certificateExpires
+        || own.certificateExpires != old.certificateExpires || own.bringsNoCA != old.bringsNoCA
         || own.authorityPaths != old.authorityPaths
         || abs(own.lastSeen - old.lastSeen) > slack
         || abs((own.missedSince ?? now) - (old.missedSince ?? now)) > slack
@@ -430,6 +437,8 @@ extension KnownKey {
       isUnannounced: isUnannounced && theirs.isUnannounced, missedProbes: newer.missedProbes,
       longestGap: max(longestGap, theirs.longestGap), shownFor: max(shownFor, theirs.shownFor))
     united.unaskedSince = newer.unaskedSince
+    // What somebody has said to either server counts.
+    united.bringsNoCA = bringsNoCA && theirs.bringsNoCA
     united.paths = paths.merging(theirs.paths) { isNewer ? $0 : $1 }
     united.seenAt = seenAt.merging(theirs.seenAt, uniquingKeysWith: max)
     return united

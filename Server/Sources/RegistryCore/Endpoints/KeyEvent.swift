@@ -8,8 +8,8 @@ public enum KeyEvent: Sendable, Hashable {
   case waiting(SPKIPin, probes: Int, needed: Int)
   /// A key that was seen often enough is held for a person or for other vantage points.
   case held(SPKIPin, [CandidateKey.HoldReason])
-  /// A staged key was seen at the endpoint for the first time.
-  case activated(SPKIPin)
+  /// A staged key was seen at the endpoint for the first time; `isUnderNewCA` if some path has a CA that it does not make known.
+  case activated(SPKIPin, isUnderNewCA: Bool = false)
   /// The endpoint shows a key that is denied.
   case deniedKeySeen(SPKIPin)
   /// The endpoint's validated path has a denied key above the leaf, or had one at a place that is silent now:
@@ -89,7 +89,7 @@ public enum KeyEvent: Sendable, Hashable {
     switch self {
     case .published(let pin, _), .waiting(let pin, _, _), .held(let pin, _), .lapsed(let pin),
       .retired(let pin), .withdrawn(let pin), .undecided(let pin), .tooManyCandidates(let pin),
-      .activated(let pin),
+      .activated(let pin, _),
       .deniedKeySeen(let pin), .deniedAuthoritySeen(let pin), .caMissing(let pin):
       pin
     case .refused(_, let presented, _): presented
@@ -107,7 +107,10 @@ extension KeyEvent: CustomStringConvertible {
     case .waiting(_, let probes, let needed): "a new key was seen on \(probes) of \(needed) probes"
     case .held(_, let reasons):
       "a new key is held: \(reasons.map(\.explanation).joined(separator: ", "))"
-    case .activated: "a staged key is in use"
+    case .activated(_, isUnderNewCA: false): "a staged key is in use"
+    case .activated(_, isUnderNewCA: true):
+      "a staged key is in use, under a CA that is not known here: another key under that waits for a person, unless an"
+        + " administrator approves this one, or the CA is named in issuers"
     case .deniedKeySeen: "the endpoint shows a key that is denied; it is not published"
     case .deniedAuthoritySeen:
       "a denied key stands above the endpoint's key in its path: clients refuse every connection there"

@@ -45,6 +45,9 @@ public struct KnownKey: Sendable, Hashable {
   public var staged: Staging?
   /// Whether only probes supported it when it was published beside other keys: nobody announced or approved it.
   public var isUnannounced: Bool
+  /// Whether it was announced by somebody who may do nothing else. Then the CAs that it is shown under do not become known by
+  /// it (``EndpointKeys/taught(by:_:_:_:_:)``), until a person or a quorum of vantage points speaks for it.
+  public internal(set) var bringsNoCA = false
   /// How many probes have missed it since it was last seen.
   public var missedProbes: Int
   /// The most probes in a row that missed it and were followed by one that saw it.
@@ -53,6 +56,8 @@ public struct KnownKey: Sendable, Hashable {
   var answered: Set<Place> = []
   /// When vantage points last had a word against it, and how many probes have shown it since without one.
   var (outvotedAt, silentProbes): (Int64?, Int) = (nil, 0)
+  /// In how many probes in a row a quorum of vantage points has seen it under a CA that it does not bring.
+  var secondedProbes = 0
 
   /// A key.
   public init(

@@ -90,7 +90,7 @@ extension AdministrationRoutes {
     return try await perform(
       .stage(
         file: try call.path("file"), id: id, key.pin,
-        atMost: call.administrator.scope.announcedLimit), call,
+        by: call.administrator.scope), call,
       why: try body.reason("note") ?? "", ["pin": .string(key.pin.base64)],
       warnings: (host.map(key.warnings) ?? [])
         + document.deniedAbove(id, at: administration.clock.now()).map {

@@ -297,9 +297,10 @@ struct RegistryAdministration: Sendable {
       return try state.setTerms(change, of: id, configured: configured, force: force, request)
     case .remove(_, let id):
       return try state.remove(id, configured: configured, beside: elsewhere, request)
-    case .stage(_, let id, let pin, let limit):
+    case .stage(_, let id, let pin, let scope):
       try require(id)
-      return try state.stage(pin, at: id, atMost: limit, request)
+      return try state.stage(
+        pin, at: id, atMost: scope.announcedLimit, bringsCA: scope == .decide, request)
     case .approve(_, let id, let pin):
       try require(id)
       return try state.approve(pin, at: id, request)
@@ -368,8 +369,8 @@ enum AdministrationCommand: Sendable {
   case setTerms(file: String, id: String, HostTerms.Change, force: Bool)
   /// Take an endpoint out.
   case remove(file: String, id: String)
-  /// Publish a key ahead of its use, unless so many that nobody has seen yet are there.
-  case stage(file: String, id: String, SPKIPin, atMost: Int)
+  /// Publish a key ahead of its use, as far as a scope goes.
+  case stage(file: String, id: String, SPKIPin, by: AdminScope)
   /// Publish a key that is held.
   case approve(file: String, id: String, SPKIPin)
   /// Publish a key no more.

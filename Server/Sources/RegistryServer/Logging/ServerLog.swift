@@ -133,8 +133,9 @@ extension KeyEvent {
   /// somebody in the middle, is a warning: so is every key that is published though nobody announced it.
   var level: LogLevel {
     switch self {
-    case .published(_, isFirst: true), .retired, .activated: .info
-    case .published, .held, .deniedKeySeen, .deniedAuthoritySeen, .caMissing, .waiting, .lapsed,
+    case .published(_, isFirst: true), .retired, .activated(_, isUnderNewCA: false): .info
+    case .published, .held, .activated, .deniedKeySeen, .deniedAuthoritySeen, .caMissing, .waiting,
+      .lapsed,
       .tooManyCandidates, .refused,
       .unreachable, .withdrawn, .undecided, .vantageBlocked:
       .warn

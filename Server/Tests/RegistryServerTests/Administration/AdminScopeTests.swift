@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import SslPinningPlatform
 import SslPinningRules
 import TestSupport
@@ -94,7 +95,15 @@ struct AdminScopeTests {
     let staged = try #require(good.json["pin"]?.stringValue)
     #expect(
       try await service.published()["www.example.com"]?.map(\.base64).contains(staged) == true)
-    let told = try #require(service.scripted.log.events("administration_changed").last)
+    // Its CA is none of the endpoint's because of that; that of one which somebody announces who may decide is.
+    #expect(
+      try await service.call("POST", stage, #"{"pin":"\#(pin(7).base64)"}"#).changes
+        == ["key_staged"])
+    let coordinator = try #require(service.scripted.service.duty.coordinators.first)
+    let keys = await coordinator.state.keysByEndpoint[AdministeredService.id]?.keys ?? []
+    #expect(keys.filter(\.bringsNoCA).map(\.pin.base64) == [staged])
+    #expect(keys.map(\.pin).contains(pin(7)))
+    let told = try #require(service.scripted.log.events("administration_changed").first)
     #expect("\(told)".contains("renewal") && "\(told)".contains(staged), "\(told)")
     await service.stop()
   }

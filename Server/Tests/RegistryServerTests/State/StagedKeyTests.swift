@@ -155,6 +155,108 @@ import Testing
     #expect(bench.keys == [2, 3])
   }
 
+  @Test(
+    "brings no CA if it was announced by somebody who may do nothing else, until a person speaks for it"
+  )
+  func bringsNoCA() throws {
+    let request = DocumentState.Request(who: "ada", at: LedgerBench().now, why: "")
+    func bench(
+      bringsCA: Bool = false, _ said: (inout DocumentState) throws -> Void = { _ in }
+    ) throws -> LedgerBench {
+      var bench = LedgerBench()
+      bench.see([(LedgerBench.here, "", .key(1))])
+      bench.endpointKeys.stage(pin(2), Self.staging, bringsCA: bringsCA)
+      bench.see([(LedgerBench.here, "", .key(2, under: 200))])
+      #expect(bench.events.last == .activated(pin(2), isUnderNewCA: !bringsCA))
+      var state = DocumentState()
+      state.keysByEndpoint["a"] = bench.endpointKeys
+      try said(&state)
+      bench.endpointKeys = try #require(state.keysByEndpoint["a"])
+      bench.see([(LedgerBench.here, "", .key(2, under: 200))])
+      bench.see([(LedgerBench.here, "", .key(3, under: 200))], 3)
+      return bench
+    }
+    // Nobody waits for the key itself, and what is under the CA from before is published.
+    var stolen = try bench()
+    #expect(stolen.keys == [1, 2] && stolen.events.last == .held(pin(3), [.newIssuer]))
+    stolen.see([(LedgerBench.here, "", .key(4))], 3)
+    #expect(stolen.keys == [1, 2, 4])
+    // Announced again it brings no more, nor once it was denied.
+    let again = try bench { state in
+      let made = try? state.stage(pin(2), at: "a", bringsCA: false, request)
+      #expect(made == nil)
+      _ = try state.deny(pin(2), configured: [], force: true, request)
+      _ = try state.allow(pin(2), request)
+    }
+    #expect(again.keys == [1, 2])
+    let others = [
+      try bench(bringsCA: true), try bench { _ = try $0.approve(pin(2), at: "a", request) },
+      try bench { _ = try $0.stage(pin(2), at: "a", request) },
+    ]
+    for other in others { #expect(other.keys == [1, 2, 3]) }
+  }
+
+  @Test("that was revoked leaves no CA behind that only it was shown under")
+  func revokedCA() {
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "", .key(1))])
+    bench.endpointKeys.stage(pin(2), Self.staging, bringsCA: false)
+    bench.see([(LedgerBench.here, "", .key(2, under: 200))])
+    bench.endpointKeys.withdraw(pin(2))
+    bench.see([(LedgerBench.here, "", .key(1))])
+    bench.see([(LedgerBench.here, "", .key(3, under: 200))], 3)
+    #expect(bench.keys == [1] && bench.events.last == .held(pin(3), [.newIssuer]))
+  }
+
+  @Test(
+    "brings its CA once a quorum of vantage points has seen it in as many probes as a key takes")
+  func secondedCA() {
+    let all: LedgerBench.View = [LedgerBench.here, "a", "b"].map { ($0, "", .key(2, under: 200)) }
+    for (times, points, isKnown) in [
+      (3, ["a", "b"], true), (2, ["a", "b"], false), (3, ["a"], false),
+    ] as [(Int, [String], Bool)] {
+      var bench = LedgerBench(points: ["a", "b"])
+      bench.see([LedgerBench.here, "a", "b"].map { ($0, "", .key(1)) })
+      bench.endpointKeys.stage(pin(2), Self.staging, bringsCA: false)
+      let view = all.filter { $0.vantage == LedgerBench.here || points.contains($0.vantage) }
+      bench.see(view, times)
+      // Not in a row.
+      bench.see([(LedgerBench.here, "", .key(2, under: 200))])
+      bench.see(view, 2)
+      #expect((bench.endpointKeys.authorities[pin(200)] != nil) == isKnown, "\(times) \(points)")
+    }
+    // Nor is this server a quorum where there are no points.
+    var alone = LedgerBench()
+    alone.see([(LedgerBench.here, "", .key(1))])
+    alone.endpointKeys.stage(pin(2), Self.staging, bringsCA: false)
+    alone.see([(LedgerBench.here, "", .key(2, under: 200))], 5)
+    #expect(alone.endpointKeys.authorities[pin(200)] == nil)
+    // Under a CA that is named it needs nobody, nor at first sight.
+    alone.context.issuers = [pin(200)]
+    alone.see([(LedgerBench.here, "", .key(2, under: 200))])
+    #expect(alone.endpointKeys.authorities[pin(200)] != nil)
+    var first = LedgerBench()
+    first.endpointKeys.stage(pin(2), Self.staging, bringsCA: false)
+    first.see([(LedgerBench.here, "", .key(2, under: 200))])
+    #expect(first.endpointKeys.authorities[pin(200)] != nil)
+    first.see([(LedgerBench.here, "", .key(2, under: 201))], 3)
+    #expect(first.endpointKeys.authorities[pin(201)] == nil)
+  }
+
+  @Test("that brings no CA brings none after a restart, nor by another server's record")
+  func bringsNoCAKept() throws {
+    let before = endpointKeys()
+    var own = EndpointKeys(keys: [KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 0)])
+    own.stage(pin(2), Self.staging, bringsCA: false)
+    let read = try EndpointKeys(try StateReader(own.json, "a"))
+    #expect(read.keys.map(\.bringsNoCA) == [false, true])
+    #expect(own.merging(read, base: own).keys.map(\.bringsNoCA) == [false, true])
+    // Whoever decides said otherwise to one of them.
+    #expect(own.merging(before, base: own).keys.map(\.bringsNoCA) == [false, false])
+    #expect(before.isWorthStoring(over: own, at: 5, rule: Self.rule))
+    #expect(!read.isWorthStoring(over: own, at: 5, rule: Self.rule))
+  }
+
   @Test("that nobody shows is told after a week, for a week, until it is shown or revoked")
   func unshown() {
     let day: Int64 = 86_400
