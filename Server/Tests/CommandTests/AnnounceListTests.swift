@@ -44,4 +44,28 @@ struct AnnounceListTests {
     #expect(stage.lines("done") == 2)
     try await stage.stopServer()
   }
+
+  @Test(
+    "what somebody has to mend is told by --resume, though another announcement goes on by itself")
+  func mended() async throws {
+    let stage = try await AnnounceStage()
+    let directory = stage.stage.directory
+    for name in ["a", "b"] {
+      try directory.write(try stage.next.key.pem, to: "\(name).key")
+      var words = stage.words(["--as", name, "--settle", "3600", "--then", "true"], patience: 1)
+      words[1] = directory.path("\(name).key")
+      #expect(try await Tool.run(words).exitCode == 3)
+    }
+    #expect(try await stage.resume().exitCode == 3)
+    // Whichever comes last.
+    for name in ["a", "b"] {
+      try FileManager.default.removeItem(atPath: directory.path("\(name).key"))
+      let gone = try await stage.resume()
+      #expect(gone.exitCode == 1 && gone.stderr.contains("\(name).key"), "\(gone.stderr)")
+      #expect(stage.jobs.count == 2)
+      try directory.write(try stage.next.key.pem, to: "\(name).key")
+    }
+    #expect(try await stage.resume().exitCode == 3)
+    try await stage.stopServer()
+  }
 }

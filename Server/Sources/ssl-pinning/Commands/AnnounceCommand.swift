@@ -52,9 +52,9 @@ enum AnnounceCommand {
     notes: [
       "Of a private key, a request that it signs is sent, never the key: so a token of scope stage will do\n"
         + "(token --scope stage --host HOST). Files are read again by --resume, so they must stay.",
-      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key or the token, or\n"
-        + "nothing was begun. 3: not yet. What was begun goes on with announce --resume, which a timer should\n"
-        + "call every minute.",
+      "Exit code 0: the command ran, and ended with 0. 1: the server refuses the key or the token, a file\n"
+        + "is gone, or nothing was begun. 3: not yet. What was begun goes on with announce --resume, which a\n"
+        + "timer should call every minute.",
       "The command's output is not shown, but for the beginning of it where it fails. What it leaves in the\n"
         + "background is ended with it, unless that is a session of its own, as a daemon is.",
     ],
@@ -101,19 +101,19 @@ enum AnnounceCommand {
         ready.append(begun)
         continue
       }
-      status = status.worse(own)
+      status = status.told(beside: own)
     }
     var order = AnnouncementOrder(
       failed: ready.map(\.failed), at: Int64(Date().timeIntervalSince1970))
     let start = ContinuousClock.now
     while let next = order.next(after: (ContinuousClock.now - start) / .seconds(1)) {
-      status = status.worse(await goOn(with: ready[next], silent) ?? .yes)
+      status = status.told(beside: await goOn(with: ready[next], silent) ?? .yes)
     }
     if order.left > 0 {
       Terminal.say(
         "\(order.left) more are left to the next call: commands took a minute, and lists are looked at before others"
       )
-      status = status.worse(.couldNotFindOut)
+      status = status.told(beside: .couldNotFindOut)
     }
     return status
   }
@@ -138,7 +138,13 @@ enum AnnounceCommand {
       defer { withExtendedLifetime(lock) {} }
       // It ended meanwhile, or the next call finds what took its place.
       guard job.isCurrent else { return .yes }
-      var run = try AnnouncementRun(job, try job.invocation())
+      var run: AnnouncementRun
+      do throws(CommandFailure) {
+        run = try AnnouncementRun(job, try job.invocation())
+      } catch {
+        // A file that is gone does not come back by itself.
+        throw .no(error.message)
+      }
       (run.silent, run.recent) = (silent, recent)
       return try await run.run(patience: nil, withCommand: recent == nil)
     } catch {
@@ -167,6 +173,13 @@ enum AnnounceCommand {
   private static func busy(_ job: AnnouncementJob) -> CommandFailure {
     .couldNotFindOut(
       "\(job.key) is being announced by another call; hint: announce --resume goes on afterwards")
+  }
+}
+
+extension ExitStatus {
+  /// Of two announcements' statuses the one to tell: what somebody must mend, though another one goes on by itself.
+  fileprivate func told(beside other: ExitStatus) -> ExitStatus {
+    [self, other].contains(.no) ? .no : worse(other)
   }
 }
 
