@@ -46,6 +46,43 @@ struct AnnounceListTests {
   }
 
   @Test(
+    "a list that lost the key is found though another one cannot be looked at: the key is staged anew"
+  )
+  func lostMeanwhile() async throws {
+    let stage = try await AnnounceStage()
+    let served = Locked<String?>(nil)
+    let site = try LocalHTTPServer { request in
+      guard request.target == "/api/v1/all.json" else { return HTTPResponse(status: 404) }
+      return served.withLock { $0.map { HTTPResponse.text($0) } } ?? HTTPResponse(status: 503)
+    }
+    let copy = "http://127.0.0.1:\(site.port)/api/v1/all.json"
+    let given = ["--list", stage.list, "--list", copy, "--settle", "3600", "--then", "true"]
+    #expect(try await stage.announce(given, patience: 1).exitCode == 3)
+    let document = try await stage.document()
+    served.withLock { $0 = document }
+    #expect(try await stage.resume().exitCode == 3)
+    let path = try #require(stage.paths.first)
+    #expect(try stage.job(path).contains("since"))
+    served.withLock { $0 = nil }
+    let revoked = try await Tool.run(
+      "admin", "revoke", "--file", "all.json", "--endpoint",
+      "localhost:\(stage.stage.server.port) at 127.0.0.1", try stage.pin, "--config-path",
+      stage.stage.directory.path())
+    #expect(revoked.exitCode == 0, "\(revoked.stderr)")
+    let blind = try await stage.resume()
+    #expect(blind.exitCode == 3 && blind.stderr.contains(copy), "\(blind.stderr)")
+    #expect(try await stage.document().contains(try stage.pin))
+    #expect(try !stage.job(path).contains("since"))
+    // While it has the key, what it waited for counts on.
+    served.withLock { $0 = document }
+    #expect(try await stage.resume().exitCode == 3)
+    served.withLock { $0 = nil }
+    #expect(try await stage.resume().exitCode == 3)
+    #expect(try stage.job(path).contains("since"))
+    try await stage.stopServer()
+  }
+
+  @Test(
     "what somebody has to mend is told by --resume, though another announcement goes on by itself")
   func mended() async throws {
     let stage = try await AnnounceStage()

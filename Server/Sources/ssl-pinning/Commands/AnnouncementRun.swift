@@ -200,6 +200,9 @@ extension AnnouncementRun {
     // A mirror has another URL, and the same registry.
     var (waiting, kept) = (lists, Int64(0))
     var seen: Set<String> = []
+    // All are looked at: one that lacks the key counts more than one that is silent, or time without it would be taken for
+    // time to settle.
+    var unseen: AnnouncementProgress.Finding?
     while let (place, shipped) = waiting.popLast() {
       guard seen.insert(place).inserted else { continue }
       let answer = await silent.ask(place) { seconds in
@@ -214,13 +217,19 @@ extension AnnouncementRun {
       }
       let name = Secrets.hidden(in: place)
       guard let answer else {
-        return (.unseen("\(name) is not asked again: its server did not answer in time"), kept)
+        unseen =
+          unseen ?? .unseen("\(name) is not asked again: its server did not answer in time")
+        continue
       }
-      guard let mirrors = answer.mirrors else { return (answer.finding, kept) }
+      if case .missing = answer.finding { return (answer.finding, kept) }
+      guard let mirrors = answer.mirrors else {
+        unseen = unseen ?? answer.finding
+        continue
+      }
       kept = max(kept, answer.kept)
       waiting += mirrors.map { ($0, shipped) }
     }
-    return (.listed, kept)
+    return (unseen ?? .listed, kept)
   }
 
   private typealias Seen = (
