@@ -82,6 +82,29 @@ struct AnnounceListTests {
     try await stage.stopServer()
   }
 
+  @Test("a call that waits ends once another one took its place: that one's turn is next")
+  func replacedWhileWaiting() async throws {
+    let stage = try await AnnounceStage()
+    let site = try LocalHTTPServer { _ in HTTPResponse(status: 503) }
+    let away = "http://127.0.0.1:\(site.port)/api/v1/all.json"
+    let first = try stage.begin(
+      [
+        "--as", "a", "--list", away, "--then",
+        "echo first >> \(stage.stage.directory.path("done"))",
+      ],
+      patience: 120)
+    try await first.waitForOutput(containing: "it is tried again")
+    let command = "echo second >> \(stage.stage.directory.path("done"))"
+    let second = try await stage.announce("--as", "a", "--then", command, patience: 1)
+    #expect([0, 3].contains(second.exitCode), "\(second.stderr)")
+    let end = try await first.wait()
+    #expect(end.exitCode == 3 && end.stderr.contains("announced anew"), "\(end.stderr)")
+    #expect(try await stage.resume().exitCode == 0)
+    let text = try String(contentsOfFile: stage.stage.directory.path("done"), encoding: .utf8)
+    #expect(text == "second\n" && stage.jobs.isEmpty)
+    try await stage.stopServer()
+  }
+
   @Test(
     "what somebody has to mend is told by --resume, though another announcement goes on by itself")
   func mended() async throws {

@@ -76,6 +76,8 @@ struct AnnouncementRun {
     while true {
       let finding: AnnouncementProgress.Finding
       switch progress.next {
+      // Whoever took its place finds it locked meanwhile.
+      case .look where !job.isCurrent, .stage where !job.isCurrent: finding = .superseded
       case .look:
         let seen = await look()
         if invocation[AnnounceCommand.settle] == nil { progress.outlast(seen.kept) }
@@ -163,7 +165,9 @@ struct AnnouncementRun {
         "its command ran, and did not end with 0: look at what it left, and put that back"
       throw .no(job.failed == nil ? reason : reason.addingHint(hint))
     case .superseded:
-      throw .couldNotFindOut("it was announced anew meanwhile; hint: announce --resume goes on")
+      throw .couldNotFindOut(
+        "it was announced anew meanwhile, or given up; hint: announce --resume goes on with what is there"
+      )
     }
   }
 
