@@ -330,6 +330,19 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
+  @Test("what another call ended just now is passed over: the others go on")
+  func endedJustNow() async throws {
+    let stage = try await AnnounceStage()
+    let early = try await stage.announce("--then", "false", patience: 1)
+    #expect(early.exitCode == 3, "\(early.stderr)")
+    // A name of a file that is not there any more.
+    try FileManager.default.createSymbolicLink(
+      atPath: stage.stage.directory.path("jobs/0.json"), withDestinationPath: "gone")
+    let resumed = try await stage.resume()
+    #expect(resumed.exitCode == 3 && resumed.stderr.contains("ended with 1"), "\(resumed.stderr)")
+    try await stage.stopServer()
+  }
+
   @Test("a folder that others could exchange is not gone by")
   func exchangeable() async throws {
     let stage = try await AnnounceStage()

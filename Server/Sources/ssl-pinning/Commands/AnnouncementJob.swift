@@ -134,9 +134,13 @@ struct AnnouncementJob {
     var (jobs, unread) = ([AnnouncementJob](), [String]())
     for name in names.sorted() where name.hasSuffix(".json") {
       let path = "\(folder)/\(name)"
-      if let refusal = FileKeepers.refusal(of: path) { throw .no("\(path): \(refusal)") }
-      guard let job = AnnouncementJob(path: path) else {
+      if let refusal = FileKeepers.refusal(of: path) {
         // Another call may have ended it just now.
+        guard InputFile.exists(path) else { continue }
+        throw .no("\(path): \(refusal)")
+      }
+      guard let job = AnnouncementJob(path: path) else {
+        // Or now.
         if InputFile.exists(path) { unread.append(path) }
         continue
       }
