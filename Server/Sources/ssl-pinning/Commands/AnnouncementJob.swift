@@ -162,6 +162,9 @@ struct AnnouncementJob {
   /// Whether the one that would carry it out is not there any more.
   var isAbandoned: Bool { leader.map { $0.job == nil } ?? false }
 
+  /// The call that goes on with it.
+  var resumption: String { "announce --resume --state \(folder)" }
+
   /// What its command is told in ``leaderVariable``.
   var reference: String { Reference(self).text }
 

@@ -117,7 +117,7 @@ struct AnnouncementRun {
           failed: (now + Int64(took), isSlow: took >= AnnouncementOrder.longest))
       case .pause(let seconds):
         guard ContinuousClock.now + .seconds(seconds) < deadline else {
-          throw .couldNotFindOut("\(progress.trouble); hint: announce --resume goes on")
+          throw .couldNotFindOut("\(progress.trouble); hint: \(job.resumption) goes on")
         }
         if told != progress.trouble { Terminal.say("\(progress.trouble); it is tried again") }
         told = progress.trouble
