@@ -203,6 +203,13 @@ struct AnnounceResumeTests {
       "--token-file", directory.path("deciding"), "--then",
       "echo ran >> \(directory.path("done"))",
     ])
+    try directory.write(
+      try stage.stage.authority.issue(names: ["other"]).leaf.pem + "\n" + stage.next.leaf.pem,
+      to: "two.pem")
+    words[1] = directory.path("two.pem")
+    let two = try await Tool.run(words)
+    #expect(two.exitCode == 2 && two.stderr.contains("which is meant"), "\(two.stderr)")
+    #expect(stage.jobs.isEmpty && stage.lines("done") == 0)
     words[1] = directory.path("next.pem")
     let announced = try await Tool.run(words)
     #expect(announced.exitCode == 0, "\(announced.stderr)")

@@ -188,8 +188,14 @@ struct AnnouncementRun {
       let text =
         pem.contains("PRIVATE KEY-----")
         ? try CertificateRequest.pem(signedBy: try PrivateKey(pem: pem)) : pem
-      guard let block = try PEMBlock.blocks(in: [UInt8](text.utf8)).first else {
+      let blocks = try PEMBlock.blocks(in: [UInt8](text.utf8))
+      guard let block = blocks.first else {
         throw CommandFailure.usage("\(path) is not PEM; hint: a key, a CSR or a certificate")
+      }
+      guard blocks.count(where: { PEMKey.Form(label: $0.label) != nil }) < 2 else {
+        throw CommandFailure.usage(
+          "\(path) has several keys or certificates, and nobody could say which is meant; hint: a file with one"
+        )
       }
       return try PEMKey(block)
     } catch let failure as CommandFailure { throw failure } catch { throw .no("\(path): \(error)") }
