@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every alert rule of docs/alerts.yaml fires where it should and is silent beside it: `promtool` runs the rules over
-the scenes below. A rule without both kinds of scene fails."""
+the scenes below. A rule without both kinds of scene fails. Two stores in one Prometheus, each a job, neither hide nor add
+up to anything: the scenes are run with two of them as well."""
 
 import re
 import subprocess
@@ -54,18 +55,26 @@ SCENES = {
     ],
     "LooksFail": [
         (True, 11, {'errors{file="a.json"}': steady(1)}),
+        (False, 11, {'errors{file="a.json"}': steady(0)}),
         (False, 28, {'errors{file="a.json"}': "1+0x9 0+0x9 1+0x9"}),
     ],
     "EndpointUnproved": [
-        (True, 66, {'last_success_timestamp_seconds{endpoint="e"}': steady(0)}),
+        (True, 67, {'last_success_timestamp_seconds{endpoint="e"}': steady(0), "probe_interval_seconds": steady(60)}),
         (True, 6, {'last_probe_timestamp_seconds{endpoint="e"}': "0+60x100"}),
-        (False, 66, {'last_success_timestamp_seconds{endpoint="e",instance="1"}': steady(0),
+        (False, 67, {'last_success_timestamp_seconds{endpoint="e"}': steady(0),
+                     "probe_interval_seconds": steady(3600)}),
+        (False, 67, {'last_success_timestamp_seconds{endpoint="e",instance="1"}': steady(0),
+                     "probe_interval_seconds": steady(60),
                      'last_success_timestamp_seconds{endpoint="e",instance="2"}': "0+60x100",
                      'last_probe_timestamp_seconds{endpoint="e",instance="2"}': "0+60x100"}),
     ],
     "NobodyLooks": [
-        (True, 21, {'last_probe_timestamp_seconds{endpoint="e"}': steady(0)}),
-        (False, 21, {'last_probe_timestamp_seconds{endpoint="e",instance="1"}': steady(0),
+        (True, 22, {'last_probe_timestamp_seconds{endpoint="e"}': steady(0), "probe_interval_seconds": steady(60)}),
+        # A longer interval, and beyond it.
+        (False, 80, {'last_probe_timestamp_seconds{endpoint="e"}': steady(0), "probe_interval_seconds": steady(3600)}),
+        (True, 81, {'last_probe_timestamp_seconds{endpoint="e"}': steady(0), "probe_interval_seconds": steady(3600)}),
+        (False, 22, {'last_probe_timestamp_seconds{endpoint="e",instance="1"}': steady(0),
+                     "probe_interval_seconds": steady(60),
                      'last_probe_timestamp_seconds{endpoint="e",instance="2"}': "0+60x100"}),
     ],
     "InterceptionSuspected": [
@@ -110,6 +119,7 @@ SCENES = {
     "CertificateExpired": [
         (True, 61, {'certificate_ends_timestamp_seconds{endpoint="e"}': steady(3600)}),
         (False, 59, {'certificate_ends_timestamp_seconds{endpoint="e"}': steady(3600)}),
+        (False, 61, {'certificate_ends_timestamp_seconds{endpoint="e"}': steady(DAY)}),
     ],
     "TokenEnds": [
         (True, 1, {"token_ends_timestamp_seconds": steady(7 * DAY)}),
@@ -147,6 +157,7 @@ SCENES = {
                    'document_version{file="a",instance="2"}': steady(6)}),
         (False, 6, {'document_version{file="a",instance="1"}': steady(7),
                     'document_version{file="b",instance="2"}': steady(6)}),
+        (False, 6, {'document_version{file="a",job="a"}': steady(7), 'document_version{file="a",job="b"}': steady(6)}),
     ],
     "NoLeader": [
         (True, 3, {'leader{instance="1"}': steady(0), 'leader{instance="2"}': steady(0)}),
@@ -159,10 +170,12 @@ SCENES = {
     ],
     "TwoLeaders": [
         (True, 3, {'leader{instance="1"}': steady(1), 'leader{instance="2"}': steady(1)}),
+        (False, 3, {'leader{instance="1"}': steady(1), 'leader{instance="2"}': steady(0)}),
         (False, 9, {'leader{instance="1"}': "1+0x4 0+0x9", 'leader{instance="2"}': "0+0x3 1+0x9"}),
     ],
     "ApprovalWaits": [
         (True, 16, {"pending_approvals": steady(1)}), (False, 14, {"pending_approvals": steady(1)}),
+        (False, 16, {"pending_approvals": steady(0)}),
     ],
     "OpenAlerts": [(True, 6, alerts("unreachable")), (False, 6, alerts("unreachable", 0))],
     "StoreNotBelieved": [
@@ -226,31 +239,62 @@ SCENES = {
 }
 
 
-def scene(rule, fires, minute, series):
+def in_job(series, job):
+    return {f'{name.removesuffix("}")},job="{job}"}}' if "{" in name else f'{name}{{job="{job}"}}': values
+            for name, values in series.items()}
+
+
+def with_two_stores(scenes):
+    """It fires for the store where it should, though all is well with the other one, and not for that one; and two stores
+    that are well stay silent. What follows the series is the job that is meant."""
+    own = [each for each in scenes if not any("job=" in name for name in each[2])]
+    well = [(minute, series) for fires, minute, series in own if not fires]
+    for minute, series in well:
+        yield False, minute, in_job(series, "a") | in_job(series, "b"), ""
+    for _, minute, series in [each for each in own if each[0]]:
+        for other in [other for at, other in well if at == minute]:
+            both = in_job(series, "a") | in_job(other, "b")
+            yield from [(True, minute, both, "a"), (False, minute, both, "b")]
+
+
+def block(rules, name):
+    return "".join(each for each in re.split(r"(?m)^(?=      - alert:)", rules)
+                   if each.startswith(f"      - alert: SslPinning{name}\n"))
+
+
+def scenes_of(rules, name):
+    scenes = SCENES.get(name, [])
+    return [(*each, "") for each in scenes] + (list(with_two_stores(scenes)) if "by (job" in block(rules, name) else [])
+
+
+def scene(rule, fires, minute, series, job):
+    of = f',job="{job}"' if job else ""
     lines = [f"  - interval: 1m\n    name: {rule} at {minute} min\n    input_series:"]
     lines += [f"      - series: 'ssl_pinning_{name}'\n        values: '{values}'" for name, values in series.items()]
     if not series:
         lines.append("      - series: 'up'\n        values: '1+0x100'")
     lines.append(f"""    promql_expr_test:
-      - expr: count(ALERTS{{alertname="SslPinning{rule}",alertstate="firing"}}) > bool 0 or vector(0)
+      - expr: count(ALERTS{{alertname="SslPinning{rule}",alertstate="firing"{of}}}) > bool 0 or vector(0)
         eval_time: {minute}m
         exp_samples: [{{labels: '{{}}', value: {int(fires)}}}]""")
     return "\n".join(lines)
 
 
 def unmet(rules):
-    """The rules that lack a scene in which they fire, or one in which they are silent; and scenes of no rule."""
+    """The rules that lack a scene in which they fire, or one in which they are silent, or that go by job and have no two of
+    these at one minute; and scenes of no rule."""
     names = re.findall(r"- alert: SslPinning(\w+)", rules)
-    return [name for name in names if {fires for fires, _, _ in SCENES.get(name, [])} != {True, False}] + \
+    return [name for name in names if {fires for fires, _, _ in SCENES.get(name, [])} != {True, False}
+            or "by (job" in block(rules, name)
+            and not any(fires and 'job="b"' in key for fires, _, series, _ in scenes_of(rules, name) for key in series)] + \
         [name for name in SCENES if name not in names]
 
 
 def run(rules, name, scenes):
     """What promtool says of one rule alone; empty if all scenes are as they say."""
-    head, *blocks = re.split(r"(?m)^(?=      - alert:)", rules)
-    own = "".join(block for block in blocks if block.startswith(f"      - alert: SslPinning{name}\n"))
+    head = rules[:rules.index("      - alert:")]
     with tempfile.TemporaryDirectory() as directory:
-        Path(directory, "alerts.yaml").write_text(head + own)
+        Path(directory, "alerts.yaml").write_text(head + block(rules, name))
         tests = "rule_files: [alerts.yaml]\nevaluation_interval: 1m\ntests:\n" + "\n".join(scenes) + "\n"
         Path(directory, "tests.yaml").write_text(tests)
         ended = subprocess.run(
@@ -260,8 +304,9 @@ def run(rules, name, scenes):
 
 def self_test(rules):
     """Each scene fails if it says the opposite."""
-    for name, scenes in SCENES.items():
-        wrong = [scene(name, not fires, minute, series) for fires, minute, series in scenes]
+    for name in SCENES:
+        scenes = scenes_of(rules, name)
+        wrong = [scene(name, not fires, *rest) for fires, *rest in scenes]
         failures = run(rules, name, wrong).count("exp:")
         if failures != len(wrong):
             return f"of {len(wrong)} false scenes of {name}, {failures} fail"
@@ -271,8 +316,8 @@ def self_test(rules):
 def check(rules):
     missing = unmet(rules)
     if missing:
-        return f"{', '.join(missing)}: no scene in which it fires, or none in which it is silent"
-    return "".join(run(rules, name, [scene(name, *each) for each in scenes]) for name, scenes in SCENES.items())
+        return f"{', '.join(missing)}: no scene in which it fires, or none in which it is silent (by job: both at one minute)"
+    return "".join(run(rules, name, [scene(name, *each) for each in scenes_of(rules, name)]) for name in SCENES)
 
 
 fault = (self_test if "--self-test" in sys.argv else check)(RULES.read_text())

@@ -53,6 +53,7 @@ struct TLSProbeFailureTests {
       ("220 mail.example.com ESMTP\r\n", "220 mail.example.com ESMTP"),
       ("SSH-2.0-x\n", "SSH-2.0-x"),
       ("\u{1}\u{2}x\n", "??x"),
+      ("<script>alert('1')</script>;%00\n", "?script?alert??1???/script???00"),
     ])
   func otherProtocols(greeting: String, beginning: String) async throws {
     let server = try LocalRawServer(.sends(Array(greeting.utf8)))

@@ -41,6 +41,8 @@
     /// What the head names beside its framing.
     private var codings = 0
     private var isInHead = false
+    /// Whether the empty line after the last head has come.
+    private var isHeadWhole = false
     private static let mostFieldBytes = 256 * 1024
     /// The longest line that is looked at.
     private static let mostLineBytes = 8 * 1024
@@ -95,9 +97,8 @@
       }
       if code == CURLE_OK { code = curl_easy_perform(easy) }
       answer.status = pp_easy_status(easy)
-      // A body has begun, so its head is whole, and whose head it is, is certain too: what a proxy
-      // says for itself has no body here.
-      if case .post = exchange.kind, isTooLarge || !answer.body.isEmpty { return .success(answer) }
+      // The head says it, whether the body comes, breaks off or has no end. What a proxy says for itself is no status here.
+      if case .post = exchange.kind, isHeadWhole, answer.status >= 200 { return .success(answer) }
       if isTooLarge { return .failure(.tooLarge(limit: exchange.maximumBytes)) }
       guard code == CURLE_OK else {
         if let fault, let clock = exchange.time?.clock, fault.isEarly {
@@ -174,7 +175,7 @@
         // A redirect's or a proxy's header block comes first; only the last one counts. A field may have such a name, too.
         if isFirst, line.starts(with: "HTTP/".utf8) {
           me.answer = HTTPAnswer(status: 0, body: [])
-          me.codings = 0
+          (me.codings, me.isHeadWhole) = (0, false)
         } else if let colon = line.firstIndex(of: UInt8(ascii: ":")),
           HeaderRule.isToken(line[..<colon])
         {
@@ -185,6 +186,7 @@
             .trimmingCharacters(in: .whitespacesAndNewlines)
           me.receive(name, value)
         }
+        if !me.isInHead { me.isHeadWhole = true }
         // Of two the first may make gigabytes of which the second leaves nothing, and nobody hears of the time meanwhile.
         guard me.codings <= 1 else { return 0 }
         return length

@@ -3,10 +3,13 @@
 /// - A condition is told when it begins and when it is over, and in between only if apps come to be refused by it, or it comes
 ///   to be about more. What joins a mass change is told with it while it waits, and else ``joining`` seconds after it at the
 ///   earliest: endpoints that change one by one are no message each.
-/// - In the order in which it happened: one delivery at a time, with all that waits, so that a burst is one delivery.
+/// - In the order in which it happened: one delivery at a time, with all that waits, so that a burst is one delivery. If that
+///   is too much for one, what apps are refused by goes first.
 /// - At least once: what was not delivered is tried again, after ever longer pauses, with all that waits by then. Each
 ///   change is tried ``mostTries`` times, and then it is given up, and counted. Whoever receives can tell a repetition
 ///   by the id and ``ConditionChange/at``.
+/// - A change that the receiver refuses stands before no other one, whoever chose its text: what is refused is divided until
+///   it is alone, and then it is put off alone.
 /// - A server that ceases to lead drops what it has not delivered of the leader's conditions. The next leader tells all
 ///   that stands. An old end, delivered after a new beginning, would hide it.
 /// - Bounded: what begins waits only if there are fewer than ``capacity``, and is told later otherwise, if it still stands;
@@ -24,13 +27,31 @@ package struct NotificationQueue: Sendable {
   /// Milliseconds between the first two tries; doubled each time, up to ``longestPause``.
   static let firstPause: Int64 = 1000
   static let longestPause: Int64 = 600_000
+  /// The same after a refusal: what waits beside the change that was refused need not wait for it.
+  static let longestAfterRefusal: Int64 = 30_000
   /// Seconds from one telling of a mass change to the next that lists more.
   static let joining: Int64 = 10
 
-  /// In the order in which they came, each with how often it was tried.
-  private var waiting: [(change: ConditionChange, tries: Int)] = []
-  /// How many of those are being delivered; they are the first.
-  private var underWay = 0
+  /// A change that waits.
+  private struct Entry {
+    var change: ConditionChange
+    let identity: String
+    var tries = 0
+    /// Until when it waits because the receiver refused it alone; `nil` if it never did.
+    var putOff: Int64?
+
+    init(_ phase: ConditionChange.Phase, _ condition: Condition, _ identity: String, at now: Int64)
+    {
+      (change, self.identity) = (ConditionChange(phase, condition, at: now), identity)
+    }
+
+    var isCritical: Bool { change.phase == .begun && change.condition.isRefusing }
+  }
+
+  /// In the order in which they came, without those under way.
+  private var waiting: [Entry] = []
+  /// Those that are being delivered.
+  private var underWay: [Entry] = []
   /// Deliveries in a row that failed.
   private var failures = 0
   /// Not before, in milliseconds of a clock that is never set.
@@ -43,7 +64,7 @@ package struct NotificationQueue: Sendable {
   private var heard: Set<String> = []
   /// When each of those that hold began to wait last, in Unix seconds.
   private var told: [String: Int64] = [:]
-  /// How many are delivered at a time: fewer after a delivery that was too large.
+  /// How many are delivered at a time: fewer after a delivery that was refused.
   private var batch = mostAtOnce
   /// How many were given up, for want of room or after all tries.
   package private(set) var lost = 0
@@ -52,7 +73,7 @@ package struct NotificationQueue: Sendable {
   package init() {}
 
   /// How many wait, those under way included.
-  package var count: Int { waiting.count }
+  package var count: Int { waiting.count + underWay.count }
 
   /// Takes down what holds now.
   ///
@@ -62,54 +83,71 @@ package struct NotificationQueue: Sendable {
   package mutating func observe(_ conditions: [Condition], at now: Int64) {
     let current = Dictionary(conditions.map { ($0.identity, $0) }) { first, _ in first }
     told = told.filter { current[$0.key] != nil }
-    for (identity, condition) in open.sorted(by: { $0.key < $1.key }) where current[identity] == nil
-    {
-      open[identity] = nil
+    for identity in open.keys.filter({ current[$0] == nil }).sorted() {
+      guard let condition = open.removeValue(forKey: identity) else { continue }
       let isHeard = heard.remove(identity) != nil
       if !isHeard, !condition.isRefusing, withdraw(identity) { continue }
-      waiting.append((ConditionChange(.over, condition, at: now), tries: 0))
+      waiting.append(Entry(.over, condition, identity, at: now))
     }
-    for (identity, condition) in current.sorted(by: { $0.key < $1.key }) {
-      if open[identity] == nil, let end = withdrawEnd(of: identity) {
-        open[identity] = end
-        heard.insert(identity)
+    withdrawEnds(of: current)
+    var new: [(identity: String, condition: Condition)] = []
+    for (identity, condition) in current {
+      if let known = open[identity], condition.isTold(by: known) {
+        open[identity] = condition
+      } else if !isJoined(condition, identity, at: now) {
+        new.append((identity, condition))
       }
-      let isTold = open[identity].map { condition.isTold(by: $0) } ?? false
-      if !isTold, open[identity] != nil, !condition.listed.isEmpty {
-        if let place = waitingBeginning(of: identity) {
-          open[identity] = condition
-          told[identity] = now
-          waiting[place].change = ConditionChange(.begun, condition, at: now)
-          continue
-        }
-        if let last = told[identity], 0..<Self.joining ~= now - last { continue }
+    }
+    begin(
+      new.sorted {
+        ($0.condition.isRefusing ? 0 : 1, $0.identity) < (
+          $1.condition.isRefusing ? 0 : 1, $1.identity
+        )
+      }, at: now)
+  }
+
+  /// Has new ones wait that have room, of those by which apps are refused first.
+  private mutating func begin(_ new: [(identity: String, condition: Condition)], at now: Int64) {
+    var yielding: [Int]?
+    var putOff: Set<Int> = []
+    for (identity, condition) in new {
+      if count - putOff.count >= Self.capacity {
+        // Without room it is as if it had not been seen: the next look finds it again, and all behind it.
+        guard condition.isRefusing, let place = makeRoom(among: &yielding) else { break }
+        putOff.insert(place)
       }
-      let hasRoom = waiting.count < Self.capacity
-      // Without room it is as if it had not been seen: the next look finds it again.
-      guard isTold || hasRoom || condition.isRefusing && makeRoom() else { continue }
       open[identity] = condition
-      guard !isTold else { continue }
       told[identity] = now
-      waiting.append((ConditionChange(.begun, condition, at: now), tries: 0))
+      waiting.append(Entry(.begun, condition, identity, at: now))
     }
+    remove(putOff)
+  }
+
+  /// Whether what is about more than before is told with the beginning that waits, or waits itself for ``joining`` seconds.
+  private mutating func isJoined(_ condition: Condition, _ identity: String, at now: Int64) -> Bool
+  {
+    guard open[identity] != nil, !condition.listed.isEmpty else { return false }
+    guard
+      let place = waiting.lastIndex(where: { $0.change.phase == .begun && $0.identity == identity })
+    else { return told[identity].map { 0..<Self.joining ~= now - $0 } ?? false }
+    open[identity] = condition
+    told[identity] = now
+    waiting[place].change = ConditionChange(.begun, condition, at: now)
+    return true
   }
 
   /// Forgets what was told, without telling that it is over, and what waits: another server tells it from now on.
   package mutating func forget(where isTheirs: (Condition) -> Bool) {
     open = open.filter { !isTheirs($0.value) }
     heard.formIntersection(open.keys)
-    let delivering = waiting.prefix(underWay)
-    left.formUnion(delivering.map(\.change).filter { isTheirs($0.condition) })
-    waiting =
-      Array(delivering) + waiting.dropFirst(underWay).filter { !isTheirs($0.change.condition) }
+    left.formUnion(underWay.map(\.change).filter { isTheirs($0.condition) })
+    waiting.removeAll { isTheirs($0.change.condition) }
   }
 
   /// Takes back what waits of a condition that nobody heard of; not if apps were refused by it. An end of before stays: the
   /// receiver heard of that beginning.
   private mutating func withdraw(_ identity: String) -> Bool {
-    let all = waiting.indices.dropFirst(underWay).filter {
-      waiting[$0].change.condition.identity == identity
-    }
+    let all = waiting.indices.filter { waiting[$0].identity == identity }
     let own = all.drop { index in
       all.contains { $0 >= index && waiting[$0].change.phase == .over }
     }
@@ -118,100 +156,121 @@ package struct NotificationQueue: Sendable {
     return true
   }
 
-  /// Where the last beginning of a condition waits that is not under way.
-  private func waitingBeginning(of identity: String) -> Int? {
-    waiting.indices.dropFirst(underWay).last {
-      waiting[$0].change.phase == .begun && waiting[$0].change.condition.identity == identity
+  /// Takes back that something is over that is there again, if nobody heard that: then it goes on.
+  private mutating func withdrawEnds(of current: [String: Condition]) {
+    for index in waiting.indices.reversed() {
+      let entry = waiting[index]
+      guard entry.change.phase == .over, entry.tries == 0, !entry.change.condition.isRefusing,
+        current[entry.identity] != nil, open[entry.identity] == nil
+      else { continue }
+      open[entry.identity] = entry.change.condition
+      heard.insert(entry.identity)
+      waiting.remove(at: index)
     }
   }
 
-  /// Takes back that something is over, if nobody heard that: then it goes on.
-  private mutating func withdrawEnd(of identity: String) -> Condition? {
-    let end = waiting.indices.dropFirst(underWay).last {
-      let (change, tries) = waiting[$0]
-      return change.phase == .over && tries == 0 && !change.condition.isRefusing
-        && change.condition.identity == identity
-    }
-    return end.map { waiting.remove(at: $0).change.condition }
-  }
-
-  /// Has room for one more; puts off the newest beginning by which no apps are refused, if need be.
+  /// Puts off the newest beginning by which no apps are refused.
   ///
-  /// - Returns: false if there is none to put off.
-  private mutating func makeRoom() -> Bool {
-    guard waiting.count >= Self.capacity else { return true }
-    let last = waiting.indices.dropFirst(underWay).last {
+  /// - Parameter yielding: the places of beginnings, found once in a look: searched for each of thousands that have no
+  ///   room, they would take a processor.
+  /// - Returns: its place; `nil` if there is none.
+  private mutating func makeRoom(among yielding: inout [Int]?) -> Int? {
+    var places = yielding ?? waiting.indices.filter { waiting[$0].change.phase == .begun }
+    defer { yielding = places }
+    while let last = places.popLast() {
       // Not if it is over by now, or has come to refuse: its second change would stand alone.
-      // Nor if the receiver heard of it: it would not hear of the end.
-      let (change, identity) = (waiting[$0].change, waiting[$0].change.condition.identity)
-      return change.phase == .begun && open[identity]?.isRefusing == false
-        && !heard.contains(identity)
+      // Nor if the receiver may have heard of it: it would not hear of the end.
+      let identity = waiting[last].identity
+      guard open[identity]?.isRefusing == false, !heard.contains(identity) else { continue }
+      open[identity] = nil
+      return last
     }
-    guard let last else { return false }
-    open[waiting.remove(at: last).change.condition.identity] = nil
-    return true
+    return nil
   }
 
-  /// Takes back what another server tells.
-  private mutating func withdrawLeft() {
-    let tried = waiting.prefix(underWay).filter { !left.contains($0.change) }
-    waiting.replaceSubrange(..<underWay, with: tried)
+  private mutating func remove(_ places: Set<Int>) {
+    guard !places.isEmpty else { return }
+    waiting = waiting.indices.filter { !places.contains($0) }.map { waiting[$0] }
   }
 
   /// What is to be delivered now; empty if nothing is, or a delivery is under way. Otherwise
-  /// ``finished(isDelivered:retryAfter:ticks:)`` says how it went.
+  /// ``finished(isDelivered:refusal:retryAfter:ticks:)`` says how it went.
   package mutating func take(ticks: Int64) -> [ConditionChange] {
-    guard underWay == 0, due <= ticks, !waiting.isEmpty else { return [] }
-    var bytes = 0
-    underWay =
-      waiting.prefix(batch).firstIndex {
-        bytes += $0.change.condition.message.utf8.count
-        return bytes > Self.mostBytes
-      } ?? min(waiting.count, batch)
-    underWay = max(1, underWay)
-    for index in 0..<underWay {
+    guard underWay.isEmpty, due <= ticks else { return [] }
+    let next = next(at: ticks)
+    for index in next {
       waiting[index].tries += 1
-      heard.insert(waiting[index].change.condition.identity)
+      heard.insert(waiting[index].identity)
+      underWay.append(waiting[index])
     }
     heard.formIntersection(open.keys)
-    return waiting.prefix(underWay).map(\.change)
+    remove(Set(next))
+    return underWay.map(\.change)
+  }
+
+  /// The places of what goes next. What was refused alone goes alone, and after all others.
+  private func next(at ticks: Int64) -> [Int] {
+    let fresh = waiting.indices.filter { waiting[$0].putOff == nil }
+    let ready =
+      fresh.isEmpty ? waiting.indices.filter { (waiting[$0].putOff ?? 0) <= ticks } : fresh
+    let ordered =
+      ready.filter { waiting[$0].isCritical } + ready.filter { !waiting[$0].isCritical }
+    var bytes = 0
+    let fitting = ordered.prefix(fresh.isEmpty ? 1 : batch).prefix {
+      bytes += waiting[$0].change.condition.message.utf8.count
+      return bytes <= Self.mostBytes
+    }
+    return ordered.prefix(max(1, fitting.count)).sorted()
   }
 
   /// What was taken is delivered, or could not be.
   ///
   /// - Parameters:
-  ///   - isTooLarge: whether the receiver takes less at a time.
+  ///   - refusal: what the receiver does not take, if it answered.
   ///   - retryAfter: seconds that the receiver wants to be left alone for.
   package mutating func finished(
-    isDelivered: Bool, isTooLarge: Bool = false, retryAfter: Int64? = nil, ticks: Int64
+    isDelivered: Bool, refusal: DeliveryRefusal? = nil, retryAfter: Int64? = nil, ticks: Int64
   ) {
+    let tried = underWay.filter { !left.contains($0.change) }
+    let (isAlone, wasPutOff) = (underWay.count == 1, underWay.contains { $0.putOff != nil })
+    if refusal != nil, !isAlone { batch = underWay.count / 2 }
+    (underWay, left) = ([], [])
     if isDelivered {
-      waiting.removeFirst(underWay)
       (failures, due) = (0, .min)
       batch = min(Self.mostAtOnce, batch * 2)
-    } else if isTooLarge, underWay > 1 {
-      batch = underWay / 2
-      withdrawLeft()
-    } else if isTooLarge {
-      // It will never be smaller, and keeps all others waiting.
-      lost += left.isEmpty ? 1 : 0
-      waiting.removeFirst()
+      // It takes what it refused, so it may take all else.
+      if wasPutOff { for index in waiting.indices { waiting[index].putOff = nil } }
+    } else if refusal == .tooLarge {
+      // Alone, it will never be smaller, and keeps all others waiting.
+      if isAlone { lost += tried.count } else { waiting = tried + waiting }
     } else {
       failures += 1
       // Whatever a receiver asks for: no number that it thinks of ends this process.
       let asked = min(max(0, retryAfter ?? 0), Self.longestPause / 1000) * 1000
-      let pause = max(Self.firstPause << Int64(min(failures - 1, 20)), asked)
-      due = ticks + min(pause, Self.longestPause)
-      let tried = waiting.prefix(underWay).filter { !left.contains($0.change) }
-      // Not those that came later: each of them has its own tries.
-      let kept = tried.filter { $0.tries < Self.mostTries }
+      let longest = refusal == nil ? Self.longestPause : Self.longestAfterRefusal
+      due = ticks + max(min(Self.pause(after: failures), longest), asked)
+      // Not those that came later: each of them has its own tries. Nor those that were refused for one among them.
+      var kept = tried.filter { $0.tries < Self.mostTries || refusal != nil && !isAlone }
       lost += tried.count - kept.count
-      waiting.replaceSubrange(..<underWay, with: kept)
+      if refusal != nil, isAlone, let entry = kept.first {
+        kept[0].putOff = ticks + Self.pause(after: entry.tries)
+      }
+      waiting = kept + waiting
       if waiting.isEmpty { (failures, due) = (0, .min) }
     }
-    underWay = 0
-    left = []
   }
+
+  private static func pause(after failures: Int) -> Int64 {
+    min(firstPause << Int64(min(failures - 1, 20)), longestPause)
+  }
+}
+
+/// What a receiver that answered does not take.
+package enum DeliveryRefusal: Sendable {
+  /// As much at a time.
+  case tooLarge
+  /// What the message says, as far as anybody here knows: it may take another one.
+  case content
 }
 
 /// That a condition begins, or is over.

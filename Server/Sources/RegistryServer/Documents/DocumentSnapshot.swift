@@ -10,7 +10,8 @@ struct DocumentStanding: Sendable {
   init(_ machine: DocumentMachine, in file: String) {
     conditions = Condition.alerts(
       of: machine.state.markingWhoLeft(machine.endpoints), machine.lastProbes,
-      in: file, under: machine.endpoints.vouchingTerms, for: machine.endpoints)
+      in: file, under: machine.endpoints.vouchingTerms, for: machine.endpoints
+    ).whileProbed(under: machine.state)
     held = machine.endpoints.reduce(0) {
       $0 + (machine.state.keysByEndpoint[$1.id]?.held.count ?? 0)
     }
@@ -44,7 +45,8 @@ struct DocumentSnapshot: Sendable {
   /// What its alerts amount to.
   var alertConditions: [Condition] {
     Condition.alerts(
-      of: state, lastProbes, in: file, under: endpoints.vouchingTerms, for: endpoints)
+      of: state, lastProbes, in: file, under: endpoints.vouchingTerms, for: endpoints
+    ).whileProbed(under: state)
   }
 
   /// The denied keys that stand above the keys of an endpoint.
@@ -67,6 +69,25 @@ struct DocumentSnapshot: Sendable {
     (lastProbes[id]?.probe.observations ?? []).compactMap {
       guard case .accepted(let chain) = $0.outcome else { return nil }
       return chain.path
+    }
+  }
+}
+
+extension [Condition] {
+  /// Without what the last probe showed of endpoints that are paused: nobody probes them, so nobody knows what apps meet there.
+  /// A key that is held there waits for a person still, and refuses nobody that is known of.
+  fileprivate func whileProbed(under state: DocumentState) -> [Condition] {
+    compactMap { condition in
+      guard state.isPaused(condition.subject) else { return condition }
+      switch condition.kind {
+      case .alert(.chainRefused), .alert(.chainDisputed), .alert(.deniedKeySeen),
+        .alert(.caMissing), .alert(.unreachable), .alert(.vantageBlocked):
+        return nil
+      default:
+        var condition = condition
+        condition.isRefusing = false
+        return condition
+      }
     }
   }
 }

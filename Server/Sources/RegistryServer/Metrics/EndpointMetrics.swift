@@ -32,6 +32,10 @@ final class EndpointMetrics: Sendable {
     help: "When an endpoint last proved a key, in Unix time",
     labels: ["endpoint", "fqdn"], limit: ServerMetrics.mostEndpoints
   ) { Gauge() }
+  private let intervals = MetricFamily(
+    "ssl_pinning_probe_interval_seconds",
+    help: "The longest time between two probes of an endpoint that is probed on time"
+  ) { Gauge() }
   private let duration = MetricFamily(
     "ssl_pinning_probe_duration_seconds", help: "How long probes took"
   ) {
@@ -40,6 +44,7 @@ final class EndpointMetrics: Sendable {
     )
   }
   private let probes: Histogram
+  let longestInterval: Gauge
   private let failures = MetricFamily(
     "ssl_pinning_probe_failures_total", help: "Probes that showed no key that can be believed",
     labels: ["cause"]
@@ -75,12 +80,13 @@ final class EndpointMetrics: Sendable {
 
   init() {
     probes = duration.cell()
+    longestInterval = intervals.cell()
     // Told as 0 from the beginning, so that the first failure is a rise.
     for cause in ProbeFailureCause.allCases { _ = failures.cell(cause.rawValue) }
   }
 
   var all: [any ExposedMetric] {
-    [expire, expires, ends, lastProbe, lastSuccess, duration, failures]
+    [expire, expires, ends, lastProbe, lastSuccess, intervals, duration, failures]
   }
 
   /// How many writes each metric refused.

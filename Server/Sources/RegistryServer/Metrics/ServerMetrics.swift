@@ -78,9 +78,12 @@ final class ServerMetrics: Sendable {
   /// - Parameters:
   ///   - watched: the endpoints that are watched, by file.
   ///   - paused: those that are paused, by file.
+  ///   - interval: the longest time between two probes of one that is watched, in milliseconds.
   func watches(
-    _ watched: [String: Set<String>], paused: [String: Set<String>], from vantages: [String]
+    _ watched: [String: Set<String>], paused: [String: Set<String>], from vantages: [String],
+    interval: Int64 = 0
   ) {
+    endpoints.longestInterval.set(Double(interval) / 1000)
     self.paused.withLock { $0 = paused }
     endpoints.keep(only: Set(watched.values.joined()))
     documents.keep(only: watched, of: Set(watched.keys).union(paused.keys))

@@ -218,13 +218,17 @@ final class ServiceMetrics: Sendable {
 
   func reported(chain: ChainStanding) { reportChains.cell(chain.rawValue).increment() }
 
-  /// A receiver took a delivery or did not, and so many changes wait for it.
-  func notified(_ receiver: String, _ outcome: NotificationOutcome, count: Int = 1, waiting: Int) {
+  /// So many changes wait for a receiver. Its counters begin with 0, or the first loss were no rise.
+  func notifies(_ receiver: String, waiting: Int) {
     for outcome in NotificationOutcome.allCases {
       _ = notifications.cell(receiver, outcome.rawValue)
     }
-    notifications.cell(receiver, outcome.rawValue).increment(by: UInt64(count))
     waitingNotifications.cell(receiver).set(Double(waiting))
+  }
+
+  /// A receiver took a delivery or did not.
+  func notified(_ receiver: String, _ outcome: NotificationOutcome, count: Int = 1) {
+    notifications.cell(receiver, outcome.rawValue).increment(by: UInt64(count))
   }
 
   func alerts(_ counts: [String: Int], refusing counted: [String: Int]) {

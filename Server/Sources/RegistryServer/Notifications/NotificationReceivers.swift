@@ -15,9 +15,21 @@ protocol NotificationReceiver: Sendable {
 /// What came of a delivery.
 enum DeliveryOutcome: Sendable, Equatable {
   case delivered
-  /// Not delivered, and why. `retryAfter`: seconds that the receiver wants to be left alone for. `isTooLarge`: it would
-  /// take less at a time.
-  case failed(reason: String, retryAfter: Int64? = nil, isTooLarge: Bool = false)
+  /// Not delivered, and why. `retryAfter`: seconds that the receiver wants to be left alone for. `refusal`: what it does
+  /// not take, if it answered that.
+  case failed(reason: String, retryAfter: Int64? = nil, refusal: DeliveryRefusal? = nil)
+}
+
+extension DeliveryRefusal {
+  /// What a status says of the message; `nil` if it says something of the receiver, or of the moment.
+  fileprivate init?(status: Int) {
+    switch status {
+    case 413: self = .tooLarge
+    case 408, 425, 429: return nil
+    case 400..<500: self = .content
+    default: return nil
+    }
+  }
 }
 
 /// `notify.webhook`: a POST of the message, over https, or in clear text to this machine.
@@ -74,7 +86,7 @@ struct WebhookReceiver: NotificationReceiver {
         outcome = .failed(
           reason: "it answered \(answer.status)",
           retryAfter: answer.retryAfter.flatMap { RetryAfter.seconds($0, at: now) },
-          isTooLarge: answer.status == 413)
+          refusal: DeliveryRefusal(status: answer.status))
         guard answer.status != 413, answer.status != 429 else { break }
       } catch {
         return .failed(reason: "\(error)")
@@ -90,7 +102,7 @@ struct WebhookReceiver: NotificationReceiver {
 ///   (``ProgramRun``).
 /// - It has 10 s; whatever it left in its process group is ended afterwards. What it writes counts for nothing, but the
 ///   beginning of standard error is logged if it fails.
-/// - An end with 0 is a delivery, every other one is none.
+/// - An end with 0 is a delivery. Every other one is none, and may be about what the message says.
 struct CommandReceiver: NotificationReceiver {
   let name = "command"
   private let arguments: [String]
@@ -115,7 +127,7 @@ struct CommandReceiver: NotificationReceiver {
       let end = try ProgramRun.run(
         arguments, input: input, milliseconds: timeout, output: nil)
       guard let failure = end.failure else { return .delivered }
-      return .failed(reason: "the command \(failure)\(said(end.errors))")
+      return .failed(reason: "the command \(failure)\(said(end.errors))", refusal: .content)
     } catch {
       switch error {
       case .notStarted(let reason):

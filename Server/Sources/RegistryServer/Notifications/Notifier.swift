@@ -46,6 +46,7 @@ actor Notifier {
     survey: @escaping @Sendable () async -> FoundConditions
   ) {
     lines = receivers.map { Line(receiver: $0) }
+    for receiver in receivers { metrics.service.notifies(receiver.name, waiting: 0) }
     (self.clock, self.log, self.metrics) = (clock, log, metrics)
     (self.server, self.ticks, self.survey) = (server, ticks, survey)
   }
@@ -76,6 +77,7 @@ actor Notifier {
       if hasLed, !isLeading { lines[index].queue.forget { $0.isOfLeader } }
       lines[index].queue.observe((found.ofLeader ?? []) + found.ofServer, at: found.at)
       if now >= quietEnds { deliver(index, at: found.at) }
+      tellWaiting(index)
     }
     hasLed = isLeading
   }
@@ -97,13 +99,13 @@ actor Notifier {
     switch outcome {
     case .delivered:
       lines[index].queue.finished(isDelivered: true, ticks: ticks())
-      metrics.service.notified(name, .delivered, waiting: lines[index].queue.count)
+      metrics.service.notified(name, .delivered)
       if lines[index].isFailing { log.event(.info, "notifications_delivered", ["receiver": name]) }
       lines[index].isFailing = false
-    case .failed(let reason, let retryAfter, let isTooLarge):
+    case .failed(let reason, let retryAfter, let refusal):
       lines[index].queue.finished(
-        isDelivered: false, isTooLarge: isTooLarge, retryAfter: retryAfter, ticks: ticks())
-      metrics.service.notified(name, .failed, waiting: lines[index].queue.count)
+        isDelivered: false, refusal: refusal, retryAfter: retryAfter, ticks: ticks())
+      metrics.service.notified(name, .failed)
       if !lines[index].isFailing {
         log.event(
           .warn, "notifications_not_delivered",
@@ -115,6 +117,12 @@ actor Notifier {
       lines[index].isFailing = true
     }
     tellLost(index)
+    tellWaiting(index)
+  }
+
+  private func tellWaiting(_ index: Int) {
+    let line = lines[index]
+    metrics.service.notifies(line.receiver.name, waiting: line.queue.count)
   }
 
   private func tellLost(_ index: Int) {
@@ -122,7 +130,7 @@ actor Notifier {
     let new = queue.lost - lines[index].lost
     guard new > 0 else { return }
     lines[index].lost = queue.lost
-    metrics.service.notified(name, .lost, count: new, waiting: queue.count)
+    metrics.service.notified(name, .lost, count: new)
     log.event(
       .error, "notifications_lost",
       [

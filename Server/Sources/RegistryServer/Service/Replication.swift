@@ -112,10 +112,10 @@ final class Replication: Sendable {
         await last?.value
         let (plan, monitor) = self.state.withLock { ($0.plan, $0.monitor) }
         let targets = await plan.targets(of: monitor, clock: clock)
+        let watched = targets.filter { !$0.isPaused }
         metrics.watches(
-          Self.ids(of: targets.filter { !$0.isPaused }),
-          paused: Self.ids(of: targets.filter(\.isPaused)),
-          from: plan.tls.vantagePoints.map(\.name))
+          Self.ids(of: watched), paused: Self.ids(of: targets.filter(\.isPaused)),
+          from: plan.tls.vantagePoints.map(\.name), interval: watched.map(\.pause).max() ?? 0)
         tell(monitor.update(endpoints: targets))
       }
       state.updating = task

@@ -17,7 +17,7 @@ public enum ProbeError: Error, Hashable, Sendable {
   public enum ProxyFault: Sendable, Hashable {
     /// It answered with another status than 2xx.
     case refused(status: Int)
-    /// It did not answer in HTTP/1; `beginning` is the start of its answer, made printable.
+    /// It did not answer in HTTP/1; `beginning` is the start of its answer, made plain.
     case notHTTP(beginning: String)
     /// Its answer is longer than the limit.
     case tooLong
@@ -39,7 +39,7 @@ public enum ProbeError: Error, Hashable, Sendable {
   case unreachable(Endpoint, reason: String)
   /// The deadline passed.
   case timeout(Stage)
-  /// The answer is not TLS; `beginning` is its start, made printable.
+  /// The answer is not TLS; `beginning` is its start, made plain.
   case notTLS(beginning: String)
   /// The proxy on the way opened no tunnel.
   case proxy(ProxyFault)
@@ -49,6 +49,21 @@ public enum ProbeError: Error, Hashable, Sendable {
   case cancelled
   /// A fault of this machine (descriptors, memory, trust store).
   case local(reason: String)
+}
+
+extension ProbeError {
+  /// The first line of an answer, made fit for messages: whoever stands at an endpoint chooses it, and a receiver of
+  /// notifications, or a firewall before it, may refuse what looks like markup or code.
+  static func beginning(_ bytes: some Sequence<UInt8>) -> String {
+    let line = bytes.prefix { $0 != 10 && $0 != 13 }
+    let plain = line.map { byte in
+      switch Unicode.Scalar(byte) {
+      case "a"..."z", "A"..."Z", "0"..."9", " ", ".", "/", "-": byte
+      default: UInt8(ascii: "?")
+      }
+    }
+    return String(decoding: plain, as: UTF8.self)
+  }
 }
 
 extension ProbeError: CustomStringConvertible {

@@ -302,14 +302,12 @@ final class ProbeSession {
 }
 
 extension ByteStream {
-  /// The first bytes from the other side, made printable, if they are not TLS: a TLS server begins with
+  /// The first bytes from the other side, made plain, if they are not TLS: a TLS server begins with
   /// a handshake or an alert record (RFC 8446 section 5.1).
   fileprivate var beginningIfNotTLS: String? {
     guard let session, !isNested else { return nil }
     let first = pp_tls_first_byte(SSL_get_rbio(session))
     guard first >= 0, first != 0x16, first != 0x15 else { return nil }
-    let line = beginning.prefix { $0 != 10 && $0 != 13 }
-    return String(
-      decoding: line.map { (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+    return ProbeError.beginning(beginning)
   }
 }

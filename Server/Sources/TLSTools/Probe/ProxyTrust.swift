@@ -188,13 +188,8 @@ struct TunnelAnswer {
     return String(value.drop { $0 == " " || $0 == "\t" })
   }
 
-  /// The first line, made printable.
-  private var beginning: String {
-    String(
-      decoding: bytes.prefix { $0 != 13 && $0 != 10 }.prefix(80).map {
-        (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: "?")
-      }, as: UTF8.self)
-  }
+  /// The first line, made plain.
+  private var beginning: String { ProbeError.beginning(bytes.prefix(80)) }
 
   /// The status in `HTTP/1.x nnn`: 0 if it has not arrived yet; `nil` if this is no status line.
   private func statusLineSoFar() -> Int? {

@@ -39,6 +39,25 @@ import Testing
     #expect(first.contains("ssl_pinning_leader 0") && second.contains("ssl_pinning_leader 1"))
   }
 
+  @Test("tells the longest time between probes, as it is changed, and none while nothing is probed")
+  func interval() async throws {
+    let server = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com}, {fqdn: api.example.com, interval: 1m}]")
+    let metrics = server.scripted.service.metrics
+    @Sendable func isTold(_ seconds: ClosedRange<Double>) async -> Bool {
+      await eventually {
+        let page = try? PrometheusPage(metrics.exposition(at: 0))
+        return page?.samples["ssl_pinning_probe_interval_seconds"].map(seconds.contains) ?? false
+      }
+    }
+    #expect(await isTold(3500...3600))
+    try await server.call("PATCH", AdministeredService.endpoint, #"{"interval":"2h"}"#)
+    #expect(await isTold(7100...7200))
+    try await server.call("PATCH", AdministeredService.endpoint, #"{"paused":true}"#)
+    #expect(await isTold(30...60))
+    await server.stop()
+  }
+
   @Test("is one piece of memory for all who read it, and there are eight of them at most")
   func bounded() async throws {
     let page = page

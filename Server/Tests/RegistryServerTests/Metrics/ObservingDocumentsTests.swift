@@ -210,7 +210,7 @@ struct ObservingDocumentsTests {
         of: known.subtracting([
           "process_start_time_seconds", "ssl_pinning_series_refused_total",
           "ssl_pinning_log_dropped_total", "ssl_pinning_last_probe_timestamp_seconds",
-          "ssl_pinning_expire",
+          "ssl_pinning_expire", "ssl_pinning_probe_interval_seconds",
         ])))
   }
 

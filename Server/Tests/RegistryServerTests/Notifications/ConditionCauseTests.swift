@@ -87,6 +87,21 @@ struct ConditionCauseTests {
         Step("over") { await $0.show(pin(1)) },
       ]),
     Cause(
+      kind: "chain-refused",
+      steps: [
+        Step("begun critical") {
+          $0.scripted.observer.show(.refused(reason: "self-signed", presented: pin(9)), at: host)
+          await $0.scripted.service.probe(host)
+        },
+        // Nobody probes it, so nobody knows.
+        Step("over") {
+          try await $0.call("PATCH", AdministeredService.endpoint, #"{"paused":true}"#)
+        },
+        Step("begun critical") {
+          try await $0.call("PATCH", AdministeredService.endpoint, #"{"paused":false}"#)
+        },
+      ]),
+    Cause(
       kind: "document-late", subject: nil,
       steps: [
         // Nothing signs it meanwhile: the clock of tests wakes nobody.

@@ -245,15 +245,13 @@ import Testing
     // It waits already, and not only with the next look.
     var now = queue
     now.finished(isDelivered: true, ticks: 0)
-    var waiting: [String] = []
-    while now.count > 0 { waiting += Self.deliver(&now) }
-    #expect(waiting.last == "begun new")
+    #expect(Self.deliver(&now).last == "begun new")
     queue.finished(isDelivered: true, ticks: 0)
     // The last one gave way, and is over by the time that there is room.
     queue.observe(Array(warnings.dropLast()) + [critical], at: 3)
     var told: [String] = []
     while queue.count > 0 { told += Self.deliver(&queue) }
-    #expect(told.count == 900 && told.last == "begun new" && !told.contains("begun 10999"))
+    #expect(told.count == 900 && told[99] == "begun new" && !told.contains("begun 10999"))
     #expect(queue.lost == 0)
   }
 
@@ -286,19 +284,106 @@ import Testing
     queue.observe(large, at: 1)
     // By its bytes.
     #expect(queue.take(ticks: 0).count == 13)
-    queue.finished(isDelivered: false, isTooLarge: true, ticks: 0)
+    queue.finished(isDelivered: false, refusal: .tooLarge, ticks: 0)
     #expect(queue.take(ticks: 0).count == 6)
     queue.finished(isDelivered: true, ticks: 0)
     var counts: [Int] = []
     for _ in 0..<3 {
       counts.append(queue.take(ticks: 0).count)
-      queue.finished(isDelivered: false, isTooLarge: true, ticks: 0)
+      queue.finished(isDelivered: false, refusal: .tooLarge, ticks: 0)
     }
     #expect(counts == [12, 6, 3])
     _ = queue.take(ticks: 0)
     #expect(queue.lost == 0)
-    queue.finished(isDelivered: false, isTooLarge: true, ticks: 0)
+    queue.finished(isDelivered: false, refusal: .tooLarge, ticks: 0)
     #expect(queue.count == 33 && queue.lost == 1)
+  }
+
+  /// What a receiver takes, and when, that refuses every delivery with one of these.
+  private static func told(
+    by queue: inout NotificationQueue, refusing subjects: Set<String>, in ticks: Range<Int64>
+  ) -> [(change: String, at: Int64)] {
+    var told: [(change: String, at: Int64)] = []
+    for now in stride(from: ticks.lowerBound, to: ticks.upperBound, by: 1000) {
+      let taken = queue.take(ticks: now)
+      guard !taken.isEmpty else { continue }
+      let isRefused = taken.contains { subjects.contains($0.condition.subject) }
+      queue.finished(isDelivered: !isRefused, refusal: isRefused ? .content : nil, ticks: now)
+      if !isRefused { told += taken.map { ("\($0.phase) \($0.condition.subject)", now) } }
+    }
+    return told
+  }
+
+  @Test("puts off alone what the receiver refuses: all else is told, first what refuses apps")
+  func refused() {
+    var queue = NotificationQueue()
+    let warnings = (10..<40).map { Self.condition("\($0)") }
+    queue.observe(warnings, at: 1)
+    queue.observe(warnings + [Self.condition("z", isRefusing: true)], at: 2)
+    let told = Self.told(by: &queue, refusing: ["10"], in: 0..<120_000).map(\.change)
+    #expect(told == ["begun z"] + warnings.dropFirst().map { "begun \($0.subject)" })
+    #expect(queue.count == 1 && queue.lost == 0)
+    // What comes to refuse apps meanwhile does not wait for it, and it is given up in the end.
+    queue.observe(warnings + ["y", "z"].map { Self.condition($0, isRefusing: true) }, at: 120)
+    let later = Self.told(by: &queue, refusing: ["10"], in: 120_000..<151_000)
+    #expect(later.map(\.change) == ["begun y"])
+    #expect(Self.told(by: &queue, refusing: ["10"], in: 151_000..<40_000_000).isEmpty)
+    #expect(queue.count == 0 && queue.lost == 1)
+  }
+
+  @Test("keeps together what a receiver that is away does not take")
+  func away() {
+    var queue = NotificationQueue()
+    queue.observe((10..<20).map { Self.condition("\($0)") }, at: 1)
+    for round in 0..<12 as Range<Int64> {
+      #expect(queue.take(ticks: round * 600_000).count == 10)
+      queue.finished(isDelivered: false, ticks: round * 600_000)
+    }
+  }
+
+  @Test("tells all soon after a receiver that refused everything takes something")
+  func recovered() throws {
+    var queue = NotificationQueue()
+    let subjects = (10..<30).map { "\($0)" }
+    queue.observe(subjects.map { Self.condition($0) }, at: 1)
+    #expect(Self.told(by: &queue, refusing: Set(subjects), in: 0..<3_600_000).isEmpty)
+    #expect(queue.count == 20 && queue.lost == 0)
+    let told = Self.told(by: &queue, refusing: [], in: 3_600_000..<4_300_000)
+    #expect(told.count == 20)
+    let (first, last) = (try #require(told.first), try #require(told.last))
+    #expect(last.at - first.at <= 10_000)
+  }
+
+  @Test("gives the room of all warnings to what refuses apps, and tells each of them later, once")
+  func crowdOfBoth() {
+    var queue = NotificationQueue()
+    let warnings = (0..<1000).map { Self.condition("w\(10_000 + $0)") }
+    let critical = (0..<1500).map { Self.condition("c\(10_000 + $0)", isRefusing: true) }
+    queue.observe(warnings, at: 1)
+    queue.observe(warnings + critical, at: 2)
+    #expect(queue.count == 1000)
+    var told: [String] = []
+    for second in 3...30 as ClosedRange<Int64> {
+      told += Self.deliver(&queue, ticks: second)
+      queue.observe(warnings + critical, at: second)
+    }
+    #expect(told == (critical + warnings).map { "begun \($0.subject)" })
+    #expect(queue.count == 0 && queue.lost == 0)
+  }
+
+  @Test("gives nobody the room of what the receiver may have heard of: it hears of the end")
+  func heardKeepsItsRoom() {
+    var queue = NotificationQueue()
+    queue.observe([Self.condition("first")], at: 1)
+    #expect(queue.take(ticks: 0).count == 1)
+    queue.finished(isDelivered: false, ticks: 0)
+    let critical = (0..<1000).map { Self.condition("\(10_000 + $0)", isRefusing: true) }
+    queue.observe([Self.condition("first")] + critical, at: 2)
+    #expect(queue.count == 1000)
+    queue.observe(critical, at: 3)
+    var told: [String] = []
+    while queue.count > 0 { told += Self.deliver(&queue, ticks: 1000) }
+    #expect(told.filter { $0.hasSuffix("first") } == ["begun first", "over first"])
   }
 
   @Test("tells all that refused apps, and all ends, if more begin and end than have room")

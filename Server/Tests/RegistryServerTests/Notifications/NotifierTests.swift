@@ -1,4 +1,5 @@
 import CanonicalJSON
+import FaultLab
 import Foundation
 import RegistryCore
 import SslPinningPlatform
@@ -74,6 +75,42 @@ import Testing
       #expect(await look(after: 1000, tells: 3))
     }
     #expect(await look(after: 6000, tells: 4))
+  }
+
+  /// Takes nothing.
+  private struct Deaf: NotificationReceiver {
+    let name = "deaf"
+    func deliver(_ message: NotificationMessage, at now: Int64) async -> DeliveryOutcome {
+      .failed(reason: "it does not listen")
+    }
+  }
+
+  @Test(
+    "and metrics say how many changes wait for it after each look, and what was lost since the start"
+  )
+  func waiting() async throws {
+    let (metrics, isLeading) = (ServerMetrics(version: "1", started: 1), Locked(true))
+    let late = Condition(.documentLate, file: "a", since: 1, message: "m")
+    let notifier = Notifier(
+      [Deaf()], clock: TestClock(), log: .silent, metrics: metrics, ticks: { 1000 },
+      survey: {
+        FoundConditions(ofLeader: isLeading.withLock { $0 } ? [late] : nil, ofServer: [], at: 5)
+      })
+    @Sendable func told(_ series: String) -> Double? {
+      let page = try? PrometheusPage(metrics.exposition(at: 5))
+      return page?.samples["ssl_pinning_notifications_\(series)"]
+    }
+    for outcome in NotificationOutcome.allCases {
+      #expect(told("total{receiver=\"deaf\",outcome=\"\(outcome.rawValue)\"}") == 0)
+    }
+    #expect(told("waiting{receiver=\"deaf\"}") == 0)
+    await notifier.look()
+    #expect(await eventually { told("total{receiver=\"deaf\",outcome=\"failed\"}") == 1 })
+    #expect(told("waiting{receiver=\"deaf\"}") == 1)
+    // Another server tells it from now on.
+    isLeading.withLock { $0 = false }
+    await notifier.look()
+    #expect(told("waiting{receiver=\"deaf\"}") == 0)
   }
 
   @Test("when a key is held that apps meet, and when a person has decided; signed, and once each")
@@ -227,10 +264,44 @@ import Testing
       let outcome = await webhook.deliver(
         NotificationMessage([], from: "pins-1", at: 1_050_000_000), at: 1_050_000_000)
       #expect(
-        outcome == .failed(reason: "it answered \(status)", isTooLarge: status == 413))
+        outcome
+          == .failed(
+            reason: "it answered \(status)", refusal: status == 413 ? .tooLarge : nil))
       #expect(receiver.refused == 1, "\(status)")
       await receiver.stop()
     }
+  }
+
+  @Test(
+    "in parts where an answer is about what it was told, and not where it is about the receiver",
+    arguments: [
+      (400, .content), (403, .content), (422, .content), (413, .tooLarge), (408, nil), (429, nil),
+      (307, nil), (500, nil), (503, nil),
+    ] as [(UInt32, DeliveryRefusal?)])
+  func refusals(_ status: UInt32, _ refusal: DeliveryRefusal?) async throws {
+    let receiver = try Receiver(failing: 1, with: status)
+    let webhook = try WebhookReceiver(RegistryURL(receiver.url), secret: nil, anchors: nil) { 0 }
+    let outcome = await webhook.deliver(NotificationMessage([], from: "pins-1", at: 0), at: 0)
+    #expect(outcome == .failed(reason: "it answered \(status)", refusal: refusal))
+    await receiver.stop()
+  }
+
+  @Test(
+    "by a message whose answer has a whole head, whatever becomes of its body",
+    arguments: [
+      ("200 OK\r\nContent-Length: 9\r\n\r\n", 200), ("200 OK\r\n\r\nx", 200),
+      ("200 OK\r\n\r\n", 200), ("503 No\r\nContent-Length: 9\r\n\r\n", 503),
+      ("100 Continue\r\n\r\n", nil), ("100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n", nil),
+      ("200 OK\r\nContent-Length: 9\r\n", nil), ("", nil),
+    ] as [(String, Int?)])
+  func endless(_ answer: String, _ status: Int?) async throws {
+    // It sends no more than this, and keeps the connection.
+    let server = try LocalRawServer(.sends(Array("HTTP/1.1 \(answer)".utf8)))
+    let url = try RegistryURL("http://127.0.0.1:\(server.port)/")
+    let answered = try? await ReportPoster(trust: .system).post(
+      Array("{}".utf8), to: url, timeout: 2)
+    #expect(answered?.status == status)
+    server.stop()
   }
 
   @Test("by the server that leads alone; the next one tells what stands, under the same id")

@@ -55,9 +55,10 @@ import Testing
   func failed(_ script: String, _ reason: String) async throws {
     let directory = try TemporaryDirectory()
     let receiver = CommandReceiver(try Self.program(script, in: directory))
-    #expect(await receiver.deliver(Self.message(), at: 3) == .failed(reason: reason))
+    #expect(
+      await receiver.deliver(Self.message(), at: 3) == .failed(reason: reason, refusal: .content))
     let missing = CommandReceiver([directory.path("missing")])
-    guard case .failed(let reason, nil, false) = await missing.deliver(Self.message(), at: 3) else {
+    guard case .failed(let reason, nil, nil) = await missing.deliver(Self.message(), at: 3) else {
       Issue.record("a program that is not there was told")
       return
     }
@@ -69,7 +70,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let receiver = CommandReceiver(
       try Self.program("sleep 300 & echo $! >pid; wait", in: directory), timeout: 5000)
-    guard case .failed(let reason, nil, false) = await receiver.deliver(Self.message(), at: 3)
+    guard case .failed(let reason, nil, nil) = await receiver.deliver(Self.message(), at: 3)
     else {
       Issue.record("a program that hangs was told")
       return
