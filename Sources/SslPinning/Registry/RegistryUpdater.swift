@@ -233,7 +233,7 @@ final class RegistryUpdater: PinEvaluating {
     }
     return switch refusal.outcome {
     case .registryExpired(let end): policy.expires != end
-    case .clientTooOld(let names): entry.unknownDemands.sorted() != names
+    case .clientTooOld(let names): entry.unknownDemands != names
     case .mismatch(.ca), .mismatch(.certificate), .noLivePin, .uncheckable:
       entry.leaf.pins != refusal.expectedLeaf || entry.ca.pins != refusal.expectedCA
         || entry.certificates.sorted() != refusal.expectedCertificates

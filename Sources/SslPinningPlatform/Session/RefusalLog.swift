@@ -11,8 +11,8 @@ import SslPinningRules
 ///   same one: the verdict is found by the whole text. Never by the URL: after a refused redirect
 ///   the error names the first one.
 /// - A text is at most ``longestText`` bytes, so that the transport cuts nothing off.
-/// - The newest 1 024 refusals are kept, each with no more pins than a report has: a server that is refused for ever
-///   costs no memory, however many pins a thief lists for it.
+/// - The newest 1 024 refusals are kept, each with no more pins than a report has and with no more demands than
+///   ``PolicyEntry/mostDemands``: a server that is refused for ever costs no memory, whatever a thief lists for it.
 package final class RefusalLog: Sendable {
   private struct State {
     var byText: [String: PinEvaluation] = [:]

@@ -82,7 +82,7 @@ public struct PinningPolicy: Hashable, Sendable {
   public var problems: [RegistryProblem] {
     (listed.entries + vanished.entries).flatMap { entry -> [RegistryProblem] in
       let role = trust == .pinnedKeysOnly ? entry.uncheckableRole : nil
-      let unknown = entry.unknownDemands.sorted()
+      let unknown = entry.unknownDemands
       return [
         role.map { .uncheckable(entry.pattern, $0) },
         unknown.isEmpty ? nil : .unknownDemands(entry.pattern, unknown),
@@ -205,7 +205,7 @@ public struct PinningPolicy: Hashable, Sendable {
     if let expires, time.clock >= expires { return (.registryExpired(at: expires), false) }
     guard let entry else { return (.unlisted, unlistedHosts == .systemTrust) }
     guard entry.unknownDemands.isEmpty else {
-      return (.clientTooOld(entry.unknownDemands.sorted()), false)
+      return (.clientTooOld(entry.unknownDemands), false)
     }
     if trust == .pinnedKeysOnly, let role = entry.uncheckableRole {
       return (.uncheckable(role), false)

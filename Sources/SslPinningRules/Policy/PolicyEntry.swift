@@ -32,8 +32,12 @@ public struct PolicyEntry: Hashable, Sendable {
   public var match: Match
   /// Whether a missing pin refuses.
   public var enforcement: Enforcement
-  /// Requirements that this client does not know: the hosts are refused, report-only or not.
-  package var unknownDemands: Set<String> = []
+  /// Requirements that this client does not know: the hosts are refused, report-only or not. Sorted, and no more than
+  /// ``mostDemands``: one refuses as well as all, and every refusal names them.
+  package private(set) var unknownDemands: [String] = []
+
+  /// A thief of the online key has room for hundreds of thousands, and each refusal that is kept would have them all.
+  package static let mostDemands = 64
 
   /// An entry. If both lists are empty, its hosts are listed and refused: an entry with unreadable pins must
   /// not leave its host unpinned.
@@ -59,11 +63,17 @@ public struct PolicyEntry: Hashable, Sendable {
     both.ca.formUnion(other.ca)
     both.certificates.formUnion(other.certificates)
     both.required.formUnion(other.required)
-    both.unknownDemands.formUnion(other.unknownDemands)
+    both.demand(other.unknownDemands)
     both.match = match == .all || other.match == .all ? .all : .any
     both.enforcement =
       enforcement == .enforce || other.enforcement == .enforce ? .enforce : .reportOnly
     return both
+  }
+
+  /// Adds requirements that this client does not know, as many as there is room for.
+  package mutating func demand(_ names: [String]) {
+    guard !names.isEmpty else { return }
+    unknownDemands = Array(Set(unknownDemands).union(names).sorted().prefix(Self.mostDemands))
   }
 
   /// A role that only a validated path can show, so that ``TrustMode/pinnedKeysOnly`` refuses these hosts.

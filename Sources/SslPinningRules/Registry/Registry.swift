@@ -127,7 +127,7 @@ public struct Registry: Hashable, Sendable {
       entries[place].ca.formUnion(PinSet(host.ca.map { Pin($0) }))
       entries[place].match = host.match
       if host.enforces { entries[place].enforcement = .enforce }
-      entries[place].unknownDemands.formUnion(host.unknownCritical)
+      entries[place].demand(host.unknownCritical)
     }
     return entries
   }

@@ -43,7 +43,8 @@ extension JSONObject {
 /// Other unknown members are signed and ignored; if a new member tightens a pin, such as a port or a second
 /// digest, that would make pins looser on every older client.
 extension JSONObject {
-  /// The names in `critical` that are unknown here; empty if the member is missing.
+  /// The names in `critical` that are unknown here, the first ``PolicyEntry/mostDemands`` of them; empty if the member is
+  /// missing.
   ///
   /// - Parameter base: the first members of format 2, which every client knows. Members added later must not be in
   ///   it, or clients that know them would refuse a list that names them.
@@ -59,7 +60,8 @@ extension JSONObject {
       guard let name = element.stringValue, self[name] != nil, !base.contains(name),
         name != "critical", seen.insert(Array(name.utf8)).inserted
       else { throw .member("critical") }
-      names.append(name)
+      // All are checked, but not all are told: refusals and events keep them.
+      if names.count < PolicyEntry.mostDemands { names.append(name) }
     }
     return names
   }

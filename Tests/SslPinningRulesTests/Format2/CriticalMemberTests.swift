@@ -36,7 +36,7 @@ struct CriticalMemberTests {
         parsing: Array("{\(names.map { "\"\($0)\":0" }.joined(separator: ","))}".utf8)
       ).objectValue ?? [:]
     members["critical"] = .array(names.map { .string($0) })
-    #expect(try members.criticalMembers(beside: []).count == names.count)
+    #expect(try members.criticalMembers(beside: []) == Array(names.prefix(64)))
     members["critical"] = .array((names + ["n7"]).map { .string($0) })
     #expect(throws: DocumentFault.member("critical")) {
       try members.criticalMembers(beside: [])
@@ -107,6 +107,43 @@ struct CriticalMemberTests {
     let client = try registry.client()
     #expect(try client.verdict().outcome == .clientTooOld(["x", "y"]))
     #expect(try client.accepts("b.other", leaf: 2))
+  }
+
+  @Test(
+    "a thief's demands are named in part: one refuses as well as all, and each refusal is kept",
+    arguments: [1, 63, 64, 65, 1000])
+  func namedInPart(count: Int) throws {
+    let names = (0..<count).map { "n\(1000 + $0)" }
+    func demanding(_ pattern: String, _ names: [String]) -> JSONValue {
+      var entry = JSONObject(names.map { ($0, JSONValue.null) })
+      entry["domainName"] = .string(pattern)
+      entry["critical"] = .array(names.map(JSONValue.string))
+      return .object(entry)
+    }
+    var registry = RegistrySimulator()
+    registry.pins = [("a.example", 1), ("b.other", 2)]
+    registry.extraStatementMembers = [
+      (
+        "hosts",
+        .array([demanding("**.example", Array(names.suffix(64))), demanding("*.example", names)])
+      )
+    ]
+    let client = try registry.client()
+    let verdict = try client.verdict()
+    #expect(verdict.outcome == .clientTooOld(Array(names.prefix(64))))
+    #expect(verdict.decision == .refuse)
+    #expect(try client.accepts("b.other", leaf: 2))
+    // Those of a statement are in the error that its refusal leaves behind.
+    registry.version = 2
+    registry.extraStatementMembers =
+      names.map { ($0, JSONValue.null) } + [("critical", .array(names.map(JSONValue.string)))]
+    #expect(try client.update(with: registry).refusal == .clientTooOld(Array(names.prefix(64))))
+    // One that names a member twice, or an absent one, is invalid wherever that stands.
+    for bad in [names[0], "absent"] {
+      registry.extraStatementMembers[count].1 = .array((names + [bad]).map(JSONValue.string))
+      #expect(
+        try client.update(with: registry).refusal == .invalidStatement(.member("critical")))
+    }
   }
 
   @Test("a key set that demands what is not known ends the walk; the sets before it are believed")
