@@ -203,4 +203,24 @@ struct PinningPolicyTests {
         registry: nil, expires: nil)
     }
   }
+
+  @Test(
+    "of the entries that cannot be honoured a thousand are told, sorted, and all refuse their hosts",
+    arguments: [999, 1000, 1001, 3000])
+  func manyProblems(count: Int) throws {
+    let entries = (0..<count).map { PolicyEntry.of("h\($0).example", leaf: [1], ca: [9]) }
+    for vanished in [0, count / 2] {
+      let policy = try PinningPolicy(
+        listed: Array(entries.dropFirst(vanished)), vanished: Array(entries.prefix(vanished)),
+        denied: [], trust: .pinnedKeysOnly, unlistedHosts: .refuse, registry: nil, expires: nil)
+      let texts = policy.problems.map(\.description)
+      #expect(texts.count == min(count, 1000))
+      #expect(texts == Set(texts).sorted())
+      let time = TrustTime(clock: 0)
+      #expect(
+        try (0..<count).allSatisfy {
+          policy.refusalOfAll(try HostName("h\($0).example"), at: time) == .uncheckable(.ca)
+        })
+    }
+  }
 }

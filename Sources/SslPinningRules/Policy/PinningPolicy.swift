@@ -78,17 +78,20 @@ public struct PinningPolicy: Hashable, Sendable {
   }
 
   /// The entries whose hosts are refused because the trust mode cannot check what they require, or this
-  /// client does not know it.
+  /// client does not know it: a thousand of them.
   public var problems: [RegistryProblem] {
-    (listed.entries + vanished.entries).flatMap { entry -> [RegistryProblem] in
-      let role = trust == .pinnedKeysOnly ? entry.uncheckableRole : nil
-      let unknown = entry.unknownDemands
-      return [
-        role.map { .uncheckable(entry.pattern, $0) },
-        unknown.isEmpty ? nil : .unknownDemands(entry.pattern, unknown),
-      ].compactMap { $0 }
+    var problems: [RegistryProblem] = []
+    // Cut before they are sorted: a thief of the online key has room for a hundred thousand, and every start tells them
+    // before it asks the network.
+    for entry in listed.entries + vanished.entries where problems.count < Registry.mostProblems {
+      if trust == .pinnedKeysOnly, let role = entry.uncheckableRole {
+        problems.append(.uncheckable(entry.pattern, role))
+      }
+      if !entry.unknownDemands.isEmpty {
+        problems.append(.unknownDemands(entry.pattern, entry.unknownDemands))
+      }
     }
-    .sorted { $0.description < $1.description }
+    return problems.sorted { $0.description < $1.description }
   }
 
   /// The last Unix second of the clock at which every verdict given at `time` still holds, for any host; then

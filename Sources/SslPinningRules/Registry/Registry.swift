@@ -10,7 +10,7 @@ public struct Registry: Hashable, Sendable {
   public let keys: [RegistryKey]
   /// What a statement adds to the entries.
   public let settings: [HostSettings]
-  /// What could not be used: the first thousand of it.
+  /// What could not be used: the first thousand of it, and the first thousand hosts that vanished.
   public let problems: [RegistryProblem]
 
   /// A thief of the online key has room for millions of entries that cannot be read. Each is a problem many times larger than itself,
