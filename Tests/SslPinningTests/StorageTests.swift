@@ -222,7 +222,7 @@ struct StorageTests {
     }
   }
 
-  @Test("a process with a smaller limit never writes over what it cannot read")
+  @Test("a process with a smaller limit goes on from what one with a larger limit stored")
   func smallerLimit() async throws {
     let directory = try TemporaryDirectory()
     let key = try TestRegistry.key.get()
@@ -238,14 +238,18 @@ struct StorageTests {
     let (large, trust) = try store(1 << 20)
     _ = try large.save(
       TrustedRegistry(accepting: newer, under: trust, at: now), under: trust, at: now)
-    let (small, less) = try store(newer.count - 1)
-    // The same name, so that it fits.
+    let (small, less) = try store(100)
+    let started = try #require(try small.load(under: less, at: now).registry)
+    #expect(started.stamp.version?.version == 5)
+    // What it believed itself before is older, and takes nothing back.
     let own = try TrustedRegistry(accepting: older, under: trust, at: now)
-    #expect(throws: StateStoreError.self) { try small.save(own, under: less, at: now) }
+    #expect(try small.save(own, under: less, at: now).stamp.version?.version == 5)
     #expect(try large.load(under: trust, at: now).registry?.stamp.version?.version == 5)
-    // One that is newer than that is no reason to begin anew at each start.
+    // What comes in is bounded as ever.
     let newest = try Self.document(version: 6, at: now, key: key)
-    let latest = try TrustedRegistry(accepting: newest, under: trust, at: now)
+    let refused = started.update(with: newest, under: less, at: now)
+    #expect(refused.refusal == .tooLarge(limit: 100))
+    let latest = started.update(with: newest, under: trust, at: now).registry
     _ = try small.save(latest, under: less, at: now)
     #expect(try large.load(under: trust, at: now).registry?.stamp.version?.version == 6)
   }

@@ -65,7 +65,9 @@ public struct SslPinningConfig: Hashable, Sendable {
   public var reporting: ReportingConfig?
   /// Seconds that one fetch of the registry may take in all.
   public var fetchTimeout: TimeInterval
-  /// The most bytes that a registry may have.
+  /// The most bytes that a registry may have when it is fetched or handed over. What was believed once is read from ``storage``
+  /// under another limit: the file may have 64 MiB, or five times this, if that is more. So all processes of an app that share a
+  /// storage need one value, if it is above 12 MiB, and later versions no smaller one.
   public var maximumRegistryBytes: Int
 
   /// A configuration with one signing key; only the first two have no default.

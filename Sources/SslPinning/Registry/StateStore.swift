@@ -9,7 +9,8 @@ import SslPinningRules
 ///   merged, never overwritten.
 /// - Whatever is read is verified again, from the keys that the app ships on.
 /// - The file stays within a size that is read again: a state beyond it would never be stored anew,
-///   and the next start would know no version to hold a registry to.
+///   and the next start would know no version to hold a registry to. Its documents are read whatever the app's limit is now:
+///   that one is for what is fetched.
 struct StateStore: Sendable {
   private let largest: Int
   private let file: AtomicFile
@@ -128,7 +129,6 @@ struct StateStore: Sendable {
     guard let bytes else { return nil }
     do throws(RegistryError) { return try Self.believe(bytes, under: trust, at: clock) } catch {
       if StoredState.isAnothers(bytes, error, beside: version) {
-        if case .tooLarge(let limit) = error { throw .tooLarge(path: file.path, limit: limit) }
         throw .anothers(path: file.path, reason: "\(error)")
       }
       return Stored(learned: Self.learned(bytes, under: trust))

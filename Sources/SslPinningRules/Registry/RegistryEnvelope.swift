@@ -39,6 +39,15 @@ public struct RegistryEnvelope: Sendable {
     canonicalPayload = payload.canonicalBytes
   }
 
+  /// Parses a document that was believed before.
+  ///
+  /// It was within the limit of its time, or of another process of the app. The present limit is for what comes in: a state that
+  /// cannot be read again would make the next start a first start, which believes any older document. Whoever reads the state
+  /// bounds it as a whole.
+  init(believed bytes: [UInt8]) throws(RegistryError) {
+    try self.init(parsing: bytes, limits: RegistryLimits(maximumBytes: bytes.count))
+  }
+
   /// The whole document, including unknown members.
   public var document: JSONObject { whole.value.objectValue ?? [:] }
 
@@ -111,7 +120,7 @@ public struct StatementPart: Sendable {
   ) throws(RegistryError) -> [UInt8]? {
     if let payload { return whole(try Self.value(payload, limits), trusted) }
     guard trusted.stamp.payloadDigest == payloadDigest else { return nil }
-    return whole(try Self.payload(of: trusted, limits), trusted)
+    return whole(try Self.payload(of: trusted), trusted)
   }
 
   /// Checks everything but the payload.
@@ -128,7 +137,7 @@ public struct StatementPart: Sendable {
   ) -> RegistryUpdate {
     // The payload is checked last.
     let payload: JSONValue?
-    do throws(RegistryError) { payload = try Self.payload(of: trusted, trust.limits) } catch {
+    do throws(RegistryError) { payload = try Self.payload(of: trusted) } catch {
       return RegistryUpdate(registry: trusted, refusal: error)
     }
     let update = trusted.update(with: whole(payload, trusted), under: trust, at: clock, by: road)
@@ -139,10 +148,8 @@ public struct StatementPart: Sendable {
       registry: update.registry, refusal: refusal == .otherPayload ? nil : refusal)
   }
 
-  private static func payload(
-    of trusted: TrustedRegistry, _ limits: RegistryLimits
-  ) throws(RegistryError) -> JSONValue? {
-    try RegistryEnvelope(parsing: trusted.document.bytes, limits: limits).payload.value
+  private static func payload(of trusted: TrustedRegistry) throws(RegistryError) -> JSONValue? {
+    try RegistryEnvelope(believed: trusted.document.bytes).payload.value
   }
 
   private func whole(_ payload: JSONValue?, _ trusted: TrustedRegistry) -> [UInt8] {

@@ -97,8 +97,7 @@ public struct StoredState: Sendable {
   }
 
   /// Whether a state that is refused for this reason is one that another client believes: a later version of this program,
-  /// one that knows more members of statements, one with a larger limit, or one that has a key for lists without any, of a
-  /// registry that ended them.
+  /// one that knows more members of statements, or one that has a key for lists without any, of a registry that ended them.
   /// Not one that says itself that it is older than what is believed here.
   package static func isAnothers(
     _ bytes: [UInt8], _ reason: RegistryError, beside own: RegistryStamp.Version? = nil
@@ -107,8 +106,6 @@ public struct StoredState: Sendable {
     if let own, let version, version < own { return false }
     switch reason {
     case .clientTooOld, .invalidKeySet(_, .unknownCritical): return true
-    // Of one that says no version, or one that is in this state already, nothing is lost.
-    case .tooLarge: return version.map { known in own.map { known > $0 } ?? true } ?? false
     case .noFormat1Key, .statementRequired: return version != nil
     case .unreadableState:
       let limits = JSONLimits(maximumBytes: JSONLimits.greatestBytes)
@@ -256,11 +253,10 @@ extension TrustedRegistry {
     standing.chain = chain
     var judge = DocumentJudge(trust: trust, clock: clock, standing: standing, origin: .stored)
     if let bytes = state.statementDocument {
-      _ = try judge.judge(try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes: bytes)
+      _ = try judge.judge(try RegistryEnvelope(believed: bytes), bytes: bytes)
     }
     guard let bytes = state.document else { throw .unreadableState }
-    let document = try judge.judge(
-      try RegistryEnvelope(parsing: bytes, limits: trust.limits), bytes: bytes)
+    let document = try judge.judge(try RegistryEnvelope(believed: bytes), bytes: bytes)
     standing = judge.standing
     if standing.statement != nil { standing.enforce(first: state.enforced) }
     var vanished = VanishedHosts()

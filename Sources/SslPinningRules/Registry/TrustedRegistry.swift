@@ -364,16 +364,14 @@ struct DocumentJudge {
   ///
   /// - Parameter retired: the document of the retired statement beside which it was believed.
   func older(_ bytes: [UInt8], beside retired: [UInt8]? = nil) -> AcceptedDocument? {
-    // Another process of the app, with a larger limit, may have believed it.
-    let limits = RegistryLimits(maximumBytes: max(bytes.count, retired?.count ?? 0))
-    guard let envelope = try? RegistryEnvelope(parsing: bytes, limits: limits) else { return nil }
+    guard let envelope = try? RegistryEnvelope(believed: bytes) else { return nil }
     var standing = TrustedRegistry.Standing()
     standing.chain = self.standing.chain
     var judge = DocumentJudge(
       trust: trust.ofOlderDocuments, clock: clock, standing: standing, origin: .stored)
     if envelope.member("statement") == nil {
       // The current statement must not interfere.
-      if let retired, let beside = try? RegistryEnvelope(parsing: retired, limits: limits) {
+      if let retired, let beside = try? RegistryEnvelope(believed: retired) {
         _ = try? judge.judge(beside, bytes: retired)
       }
       return try? judge.unstated(envelope, bytes)

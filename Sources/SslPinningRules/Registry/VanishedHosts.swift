@@ -188,9 +188,7 @@ extension TrustedRegistry.Standing {
   func vouches(for document: AcceptedDocument) -> Bool {
     guard let other = document.statement,
       let keys = statement.flatMap({ chain?.set($0.number.epoch) }),
-      // It was within the app's limit when it was believed, which may differ from the default.
-      let envelope = try? RegistryEnvelope(
-        parsing: document.bytes, limits: RegistryLimits(maximumBytes: document.bytes.count)),
+      let envelope = try? RegistryEnvelope(believed: document.bytes),
       let signatures = try? DocumentSignature.list(
         envelope.member("statementSignatures"), "statementSignatures")
     else { return false }
