@@ -360,7 +360,12 @@ struct DocumentJudge {
     return chain.set(epoch) ?? chain.newest
   }
 
-  /// An older document from a stored state, if something still vouches for it: its statement, if it has one.
+  /// An older document from a stored state, if something still vouches for it.
+  ///
+  /// - Its statement, or the retired one beside it, is of the epoch in force, or that epoch's online keys signed its own
+  ///   statement, too. Where nobody believes a statement, it has none either.
+  /// - So nobody brings back by writing to the disk what an epoch, or the first statement, had ended: the signature of
+  ///   format 1 says nothing of when.
   ///
   /// - Parameter retired: the document of the retired statement beside which it was believed.
   func older(_ bytes: [UInt8], beside retired: [UInt8]? = nil) -> AcceptedDocument? {
@@ -369,16 +374,18 @@ struct DocumentJudge {
     standing.chain = self.standing.chain
     var judge = DocumentJudge(
       trust: trust.ofOlderDocuments, clock: clock, standing: standing, origin: .stored)
-    if envelope.member("statement") == nil {
-      // The current statement must not interfere.
-      if let retired, let beside = try? RegistryEnvelope(believed: retired) {
-        _ = try? judge.judge(beside, bytes: retired)
-      }
-      return try? judge.unstated(envelope, bytes)
+    let isStated = envelope.member("statement") != nil
+    if !isStated, let retired, let beside = try? RegistryEnvelope(believed: retired) {
+      _ = try? judge.judge(beside, bytes: retired)
     }
-    guard let document = try? judge.judge(envelope, bytes: bytes) else { return nil }
-    // Beside a retired statement only time decides, as without any statement.
-    return document.statement == nil || self.standing.vouches(for: document) ? document : nil
+    // The current statement must not interfere.
+    guard
+      let document = isStated
+        ? try? judge.judge(envelope, bytes: bytes) : try? judge.unstated(envelope, bytes)
+    else { return nil }
+    let isOfEpoch =
+      judge.standing.statement?.number.epoch == self.standing.statement?.number.epoch
+    return isOfEpoch || self.standing.vouches(for: document) ? document : nil
   }
 
   /// A document without a statement.

@@ -280,6 +280,48 @@ struct StoredStateTests {
   }
 
   @Test(
+    "a list without a statement brings no host back from the disk that its end had ended",
+    arguments: [
+      // The epochs of the retired statement beside it, and of the one in force; nil: there is none.
+      (nil, nil, true), (nil, 1, false), (1, 1, true), (1, 2, false), (1, nil, false),
+    ] as [(Int64?, Int64?, Bool)])
+  func formerFormat1(beside retiredEpoch: Int64?, inForce epoch: Int64?, isKept: Bool) throws {
+    func text(_ registry: RegistrySimulator) throws -> JSONValue {
+      .string(String(decoding: try registry.document(), as: UTF8.self))
+    }
+    var list = RegistrySimulator()
+    list.isStripped = true
+    list.pins = [("a.example", 1), ("c.example", 66)]
+    var entry: JSONObject = [
+      "document": try text(list),
+      "hosts": .array([
+        .object([
+          "domainName": .string("c.example"),
+          "since": .number(try #require(JSONNumber(exactly: Self.start))),
+        ])
+      ]),
+    ]
+    var registry = RegistrySimulator()
+    registry.isStripped = epoch == nil
+    for number in 1...2 as ClosedRange<Int64> where number <= max(epoch ?? 0, retiredEpoch ?? 0) {
+      try registry.beginEpoch(online: 1)
+      guard number == retiredEpoch else { continue }
+      var retired = registry
+      (retired.isStripped, retired.isRetired) = (false, true)
+      entry["retired"] = try text(retired)
+      registry.version = 2
+    }
+    guard case .object(var state) = try JSONValue(parsing: registry.client().state.encoded) else {
+      throw RegistryError.unreadableState
+    }
+    state["vanished"] = .array([.object(entry)])
+    let restored = try restore(.object(state))
+    #expect(try restored.accepts("c.example", leaf: 66) == isKept)
+    #expect(try isKept || restored.verdict("c.example").outcome == .unlisted)
+    #expect(try restored.accepts("a.example"))
+  }
+
+  @Test(
     "what is no state is told as such",
     arguments: ["", "{}", "[]", "{\"type\":\"registry-state\"}", "\u{FEFF}{}"])
   func unreadable(text: String) {
