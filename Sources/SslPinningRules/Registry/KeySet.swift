@@ -83,9 +83,9 @@ public struct KeySet: Sendable {
 /// - Distinct keys count, not signatures. A duplicate key, and a threshold of zero or above the number of
 ///   keys, are refused.
 /// - `also` has keys with algorithms that are too new for some clients, and a threshold of its own. A client
-///   that knows all of their algorithms requires that threshold, too; others ignore it. So a
+///   that knows all of their algorithms requires that threshold, too, of what comes in; others ignore it. So a
 ///   quantum-resistant key counts with the first client that knows its algorithm, and locks no older one out
-///   (ADR 12).
+///   (ADR 12). What a client believed before it knew the algorithm stays believed.
 public struct KeyRole: Sendable {
   /// The keys; no two have the same id.
   public let keys: [RoleKey]
@@ -168,8 +168,15 @@ public struct KeyRole: Sendable {
   }
 
   /// Whether enough of the keys signed `message`.
-  package func isMet(by signatures: [DocumentSignature], over message: [UInt8]) -> Bool {
-    quorums.allSatisfy { keys, threshold in
+  ///
+  /// - Parameter wasBelieved: whether it is read back from a stored state. Then `also` is not asked: an earlier version of the
+  ///   app, which did not know the algorithms, may have believed a copy without those signatures, or with false ones that
+  ///   it could not check. Whoever hands out documents decides that, without any key. If the state did not count, the
+  ///   update of the app would begin anew, and he could hand out any older document then.
+  package func isMet(
+    by signatures: [DocumentSignature], over message: [UInt8], wasBelieved: Bool = false
+  ) -> Bool {
+    quorums.prefix(wasBelieved ? 1 : 2).allSatisfy { keys, threshold in
       Self.count(keys, upTo: threshold, signatures, over: message) >= threshold
     }
   }
@@ -188,7 +195,7 @@ public struct KeyRole: Sendable {
     return .notSigned(by: signers)
   }
 
-  /// The groups that this client can count: the role's own keys, and `also` if it knows the algorithm of each
+  /// The groups that this client can count: first the role's own keys, then `also` if it knows the algorithm of each
   /// key there; with some unknown it could not tell whether enough had signed.
   package var quorums: [(keys: [RoleKey], threshold: Int)] {
     guard let also, also.keys.allSatisfy({ $0.verifier != nil }) else {

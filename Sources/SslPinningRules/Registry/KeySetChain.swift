@@ -31,11 +31,16 @@ struct KeySetChain: Sendable {
 
   /// Continues the walk along a document's list.
   ///
-  /// - Parameter hasStatement: whether a statement is believed. Then the walk must continue where it is: after a
-  ///   jump, the statement's own key set would be gone, and with it the stored state.
+  /// - Parameters:
+  ///   - list: the document's `keySets`, or those of a stored state.
+  ///   - trust: what the app ships.
+  ///   - hasStatement: whether a statement is believed. Then the walk must continue where it is: after a
+  ///     jump, the statement's own key set would be gone, and with it the stored state.
+  ///   - wasBelieved: whether the list is a stored state's (``KeyRole/isMet(by:over:wasBelieved:)``).
   /// - Returns: the error that ended the walk early; `nil` if it reached the end of the list.
   mutating func walk(
-    _ list: JSONValue, under trust: RegistryTrust, hasStatement: Bool = false
+    _ list: JSONValue, under trust: RegistryTrust, hasStatement: Bool = false,
+    wasBelieved: Bool = false
   ) -> RegistryError? {
     guard let list = list.arrayValue else { return .invalidKeySet(epoch: 1, .member("keySets")) }
     let mayJump = newest.epoch == 0 && !hasStatement
@@ -45,10 +50,11 @@ struct KeySetChain: Sendable {
         if epoch <= newest.epoch {
           try compare(entry, with: epoch)
         } else {
-          try append(entry, epoch, under: trust)
+          try append(try SignedEntry(entry, epoch, under: trust, wasBelieved), under: trust)
         }
       } catch {
-        guard mayJump, epoch == 1, let start = start(in: list, under: trust) else {
+        guard mayJump, epoch == 1, let start = start(in: list, under: trust, wasBelieved)
+        else {
           return .invalidKeySet(epoch: epoch, error)
         }
         (newest, sets) = (start, [start])
@@ -84,9 +90,8 @@ struct KeySetChain: Sendable {
   }
 
   private mutating func append(
-    _ entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust
+    _ signed: SignedEntry, under trust: RegistryTrust
   ) throws(DocumentFault) {
-    let signed = try SignedEntry(entry, epoch, under: trust)
     guard signed.meets(newest.root) else {
       throw newest.root.fault(
         of: signed.signatures, over: signed.message, as: .root(epoch: newest.epoch))
@@ -100,9 +105,11 @@ struct KeySetChain: Sendable {
   }
 
   /// The first set that has exactly the shipped root and is signed by it.
-  private func start(in list: [JSONValue], under trust: RegistryTrust) -> KeySet? {
+  private func start(
+    in list: [JSONValue], under trust: RegistryTrust, _ wasBelieved: Bool
+  ) -> KeySet? {
     for (index, entry) in list.enumerated() {
-      guard let signed = try? SignedEntry(entry, Int64(index) + 1, under: trust),
+      guard let signed = try? SignedEntry(entry, Int64(index) + 1, under: trust, wasBelieved),
         signed.meets(trust.shipped.root), let set = try? signed.keySet(under: trust),
         set.root.demandsTheSame(as: trust.shipped.root), signed.meets(set.root)
       else { continue }
@@ -120,16 +127,21 @@ private struct SignedEntry {
   let message: [UInt8]
   private let json: JSONObject
   private let epoch: Int64
+  private let wasBelieved: Bool
 
-  init(_ entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust) throws(DocumentFault) {
+  init(
+    _ entry: JSONValue, _ epoch: Int64, under trust: RegistryTrust, _ wasBelieved: Bool
+  ) throws(DocumentFault) {
     guard let json = entry.objectValue?["keySet"]?.objectValue else { throw .member("keySet") }
     signatures = try DocumentSignature.list(entry.objectValue?["signatures"], "signatures")
     try KeySet.checkName(of: json, registry: trust.registry, epoch: epoch)
     message = DocumentSignature.Domain.keySet.bytes(over: json)
-    (self.json, self.epoch) = (json, epoch)
+    (self.json, self.epoch, self.wasBelieved) = (json, epoch, wasBelieved)
   }
 
-  func meets(_ role: KeyRole) -> Bool { role.isMet(by: signatures, over: message) }
+  func meets(_ role: KeyRole) -> Bool {
+    role.isMet(by: signatures, over: message, wasBelieved: wasBelieved)
+  }
 
   func keySet(under trust: RegistryTrust) throws(DocumentFault) -> KeySet {
     try KeySet(json, registry: trust.registry, epoch: epoch, crypto: trust.crypto)
@@ -162,7 +174,7 @@ public struct LearnedKeySets: Sendable {
   /// The key sets that a stored state proves, with or without a registry in it.
   public init(restoring state: StoredState, under trust: RegistryTrust) {
     var chain = KeySetChain(shipped: trust.shipped)
-    _ = chain.walk(.array(state.keySets), under: trust)
+    _ = chain.walk(.array(state.keySets), under: trust, wasBelieved: true)
     self.chain = chain
   }
 

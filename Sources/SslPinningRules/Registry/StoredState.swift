@@ -249,7 +249,9 @@ extension TrustedRegistry {
   ) throws(RegistryError) {
     var standing = Standing()
     var chain = KeySetChain(shipped: trust.shipped)
-    if let fault = chain.walk(.array(state.keySets), under: trust) { throw fault }
+    if let fault = chain.walk(.array(state.keySets), under: trust, wasBelieved: true) {
+      throw fault
+    }
     standing.chain = chain
     var judge = DocumentJudge(trust: trust, clock: clock, standing: standing, origin: .stored)
     if let bytes = state.statementDocument {

@@ -321,7 +321,8 @@ struct DocumentJudge {
   ) throws(RegistryError) -> AcceptedDocument {
     var chain = standing.chain ?? KeySetChain(shipped: trust.shipped)
     let fault = envelope.member("keySets").flatMap {
-      chain.walk($0, under: trust, hasStatement: standing.statement != nil)
+      chain.walk(
+        $0, under: trust, hasStatement: standing.statement != nil, wasBelieved: origin == .stored)
     }
     standing.chain = chain
     guard let json = envelope.member("statement") else { return try unstated(envelope, bytes) }
@@ -419,7 +420,7 @@ struct DocumentJudge {
       let (role, signers): (KeyRole, DocumentFault.Signers) =
         Statement.saysRetired(json)
         ? (keys.root, .root(epoch: keys.epoch)) : (keys.online, .onlineKeys(epoch: keys.epoch))
-      guard role.isMet(by: signatures, over: signed) else {
+      guard role.isMet(by: signatures, over: signed, wasBelieved: origin == .stored) else {
         throw role.fault(of: signatures, over: signed, as: signers)
       }
       let statement = try Statement(json, registry: trust.registry)

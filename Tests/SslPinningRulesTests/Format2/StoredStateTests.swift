@@ -279,6 +279,81 @@ struct StoredStateTests {
     #expect(try client(online: 1).accepts("b.example", leaf: 66))
   }
 
+  /// A state without the signatures of these keys, as a client stored it that met a copy without them.
+  private func stripped(_ client: TrustedRegistry, of keys: [Int]) throws -> JSONValue {
+    let ids = try keys.map { JSONValue.string(try SimulatedKeys.roleKey($0).id.base64) }
+    func strip(_ json: JSONValue) throws -> JSONValue {
+      switch json {
+      case .array(let elements):
+        return .array(
+          try elements.filter { element in
+            !(element.objectValue?["keyId"].map(ids.contains) ?? false)
+          }.map(strip))
+      case .object(let object):
+        return .object(JSONObject(try object.members.map { ($0.key, try strip($0.value)) }))
+      // A document.
+      case .string(let text) where text.hasPrefix("{"):
+        let document = try strip(try JSONValue(parsing: [UInt8](text.utf8)))
+        return .string(String(decoding: document.canonicalBytes, as: UTF8.self))
+      default: return json
+      }
+    }
+    return try strip(try JSONValue(parsing: client.state.encoded))
+  }
+
+  @Test("an `also` whose algorithm the app learns by an update is asked of what comes in alone")
+  func alsoLearnt() throws {
+    func role(_ key: Int, also other: Int) throws -> JSONValue {
+      let keys = try [key, other].map { number in
+        JSONValue.object([
+          "keys": .array([try AttackScenarioTests.keyJSON(number)]), "threshold": .number(1),
+        ])
+      }
+      var role = try #require(keys[0].objectValue)
+      role["also"] = keys[1]
+      return .object(role)
+    }
+    var registry = RegistrySimulator()
+    try registry.add(
+      root: SimulatedKeys.role([0]), online: SimulatedKeys.role([2]), signedBy: [0, 4],
+      extra: [("root", try role(0, also: 4)), ("online", try role(2, also: 6))])
+    (registry.epoch, registry.online) = (1, [2, 6])
+    registry.pins = [("a.example", 1), ("b.example", 2)]
+    let first = try registry.client()
+    (registry.version, registry.pins, registry.denied) = (2, [("a.example", 1)], [7])
+    let client = try first.update(with: registry).registry
+    // Whoever handed the documents out left those signatures away: the app of then could not tell.
+    let restored = try restore(try stripped(client, of: [4, 6]))
+    #expect(restored.stamp.version == .init(epoch: 1, version: 2))
+    #expect(try restored.accepts() && restored.accepts("b.example", leaf: 2))
+    #expect(try restored.verdict(path: [1, 7]).outcome == .denied(.test(7)))
+    #expect(
+      try LearnedKeySets(
+        restoring: StoredState(decoding: stripped(client, of: [4, 6]).canonicalBytes),
+        under: RegistrySimulator.trust()
+      ).epoch == 1)
+    // The role's own keys are asked as ever, of whoever writes to the disk.
+    for key in [0, 2] {
+      #expect(throws: RegistryError.self) { try restore(try stripped(client, of: [key])) }
+    }
+    // A thief of the role's own keys gets no further than before.
+    var next = registry
+    (next.version, next.online) = (3, [2])
+    #expect(
+      try restored.update(with: next).refusal
+        == .invalidStatement(.notSigned(by: .onlineKeys(epoch: 1))))
+    #expect(throws: RegistryError.self) { try next.client() }
+    next.online = [2, 6]
+    #expect(try restored.update(with: next).refusal == nil)
+    for (signers, epoch) in [([0], 1), ([0, 4], 2)] as [([Int], Int64)] {
+      var other = registry
+      try other.add(
+        root: SimulatedKeys.role([0]), online: SimulatedKeys.role([8]), signedBy: signers)
+      (other.epoch, other.version, other.online) = (2, 1, [8])
+      #expect(try restored.update(with: other).registry.keySetEpoch == epoch)
+    }
+  }
+
   @Test(
     "a list without a statement brings no host back from the disk that its end had ended",
     arguments: [
