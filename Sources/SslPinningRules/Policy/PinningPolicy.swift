@@ -83,7 +83,7 @@ public struct PinningPolicy: Hashable, Sendable {
     var problems: [RegistryProblem] = []
     // Cut before they are sorted: a thief of the online key has room for a hundred thousand, and every start tells them
     // before it asks the network.
-    for entry in listed.entries + vanished.entries where problems.count < Registry.mostProblems {
+    for entry in listed.entries + vanished.entries where problems.count < RegistryProblem.most {
       if trust == .pinnedKeysOnly, let role = entry.uncheckableRole {
         problems.append(.uncheckable(entry.pattern, role))
       }

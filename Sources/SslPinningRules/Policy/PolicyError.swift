@@ -50,6 +50,10 @@ public enum RegistryProblem: Hashable, Sendable {
   case uncheckable(HostPattern, PinEvaluation.PinRole)
   /// The hosts require these, which this version of the client does not know: they are refused.
   case unknownDemands(HostPattern, [String])
+
+  /// How many of a kind are told. A thief of the online key has room for millions of entries that cannot be read. Each is a
+  /// problem many times larger than itself, and a process that dies of them could not be healed.
+  package static let most = 1000
 }
 
 extension RegistryProblem: CustomStringConvertible {

@@ -13,10 +13,6 @@ public struct Registry: Hashable, Sendable {
   /// What could not be used: the first thousand of it, and the first thousand hosts that vanished.
   public let problems: [RegistryProblem]
 
-  /// A thief of the online key has room for millions of entries that cannot be read. Each is a problem many times larger than itself,
-  /// and a process that dies of them could not be healed.
-  package static let mostProblems = 1000
-
   /// A registry with these entries.
   public init(
     keys: [RegistryKey], settings: [HostSettings] = [], problems: [RegistryProblem] = []
@@ -39,7 +35,7 @@ public struct Registry: Hashable, Sendable {
     var keys: [RegistryKey] = []
     var problems: [RegistryProblem] = []
     func tell(_ problem: RegistryProblem) {
-      if problems.count < Self.mostProblems { problems.append(problem) }
+      if problems.count < RegistryProblem.most { problems.append(problem) }
     }
     for (index, entry) in entries.enumerated() {
       guard let domain = entry["domainName"]?.stringValue else {

@@ -105,7 +105,7 @@ public struct TrustedRegistry: Sendable {
       keys: document.registry.keys + gone.flatMap(\.host.last.keys),
       settings: document.registry.settings + gone.flatMap(\.host.last.settings),
       problems: document.registry.problems
-        + gone.prefix(Registry.mostProblems).map { .vanished($0.pattern, since: $0.host.since) })
+        + gone.prefix(RegistryProblem.most).map { .vanished($0.pattern, since: $0.host.since) })
   }
 
   /// The newest statement that was believed, if there ever was one.
