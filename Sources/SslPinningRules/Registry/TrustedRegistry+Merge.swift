@@ -13,9 +13,9 @@ extension TrustedRegistry {
   ///   hosts that only the older one lists count as vanished. Across epochs, such hosts stay only if the newer
   ///   one's online keys signed for them. If both know a vanished host, the newest document that listed it counts.
   /// - A fork that one of them has found stays reported, and so is one that only the merge reveals.
-  /// - In format 1 a list has no number. The one that was confirmed later wins, and an entry whose signed `date` is
-  ///   after that shows a later list: so a list that an app's update ships heals a client that cannot reach its
-  ///   registry. Hosts that it leaves out count as vanished from then on, as if it had been fetched. Else nothing tells
+  /// - In format 1, and beside one retired statement, a list has no number. The one that was confirmed later wins, and an
+  ///   entry whose signed `date` is after that shows a later list: so a list that an app's update ships heals a client
+  ///   that cannot reach its registry. Hosts that it leaves out count as vanished from then on, as if it had been fetched. Else nothing tells
   ///   which of the two lists is older, and only hosts that one of them saw vanish count, since that time.
   ///
   /// - Parameters:
@@ -32,9 +32,11 @@ extension TrustedRegistry {
       standing.chain = older.standing.chain
     }
     // Beside a retired statement only time ends a host: the app's own document must not bring it back for another
-    // 30 days at every start.
+    // 30 days at every start. (A list that wins by its date is the app's own, which leaves the host out.)
+    let isDated = newer.lastKnown(at: clock) > newer.stamp.knownConfirmation(at: clock)
     let since =
-      newer.document.statement == nil ? standing.statement.map { min($0.issued, clock) } : nil
+      newer.document.statement == nil && !isDated
+      ? standing.statement.map { min($0.issued, clock) } : nil
     if let mine = standing.statement?.number.epoch,
       mine == older.standing.statement?.number.epoch
     {
@@ -83,11 +85,10 @@ extension TrustedRegistry {
     }
   }
 
-  /// The latest time at which this is known to have been its registry's list: its last confirmation or, without a statement,
-  /// the newest `date` of its entries. Neither counts in the future.
+  /// The latest time at which this is known to have been its registry's list: its last confirmation or, where no statement vouches
+  /// for the list, the newest `date` of its entries. Neither counts in the future.
   private func lastKnown(at clock: Int64) -> Int64 {
-    let date =
-      standing.statement == nil ? document.newestDate.flatMap { $0 <= clock ? $0 : nil } : nil
+    let date = document.newestDate.flatMap { $0 <= clock ? $0 : nil }
     return max(stamp.knownConfirmation(at: clock), date ?? 0)
   }
 

@@ -79,6 +79,35 @@ struct MergedRegistryTests {
   }
 
   @Test(
+    "so it does beside a retired statement that both have, however long ago that was issued",
+    arguments: [(1, true), (100, true), (0, false), (101, false)])
+  func shippedBesideRetired(_ dated: Int64, _ isNewer: Bool) throws {
+    var registry = RegistrySimulator()
+    (registry.isRetired, registry.issued) = (true, Self.start - 50 * Self.day)
+    registry.pins = [("a.example", 1), ("b.example", 9)]
+    let statement = try registry.statement()
+    let signatures = try registry.signatures(over: statement)
+    let trust = try RegistrySimulator.trust()
+    let stored = try TrustedRegistry(
+      accepting: try registry.document(statement, signatures), under: trust, at: Self.start)
+    registry.pins = [("a.example", 2)]
+    registry.entryMembers = ",\"date\":\"\(RFC3339.text(Self.start + dated))\""
+    let shipped = try TrustedRegistry(
+      bundled: try registry.document(statement, signatures), under: trust, at: Self.start)
+    var both = try merged(stored, shipped)
+    #expect(try both.accepts(leaf: 2) == isNewer)
+    #expect(try both.accepts(leaf: 1) != isNewer)
+    #expect(try both.accepts("b.example", leaf: 9))
+    guard isNewer else { return }
+    // What it leaves out has 30 days from then on.
+    for (days, isKept) in [(29, true), (31, false)] as [(Int64, Bool)] {
+      let clock = Self.start + 100 + days * Self.day
+      both = both.merged(with: shipped, at: clock)
+      #expect(try (both.verdict("b.example", at: clock).outcome != .unlisted) == isKept)
+    }
+  }
+
+  @Test(
     "in format 1, a shipped list that is older brings back no host that the stored one leaves out")
   func shippedBeforeInFormat1() throws {
     var registry = RegistrySimulator()
