@@ -114,9 +114,8 @@ extension DocumentState {
     let gone = own.isEmpty ? orphans(of: id) : own
     guard !gone.isEmpty else { throw .noSuchEndpoint(id, known: live.map(\.id)) }
     let others = live.filter { $0.id != id }
-    let unseen = patternsLeftUnseen(
-      without: gone,
-      others.map { ($0, self) } + elsewhere.flatMap { state in state.watched.map { ($0, state) } })
+    let beside = elsewhere.flatMap { state in state.watched.map { ($0, state) } }
+    let unseen = patternsLeftUnseen(without: gone, others.map { ($0, self) } + beside)
     guard unseen.isEmpty else { throw .leavesUnseen(unseen.map(\.description)) }
     var next = self
     if gone[0].place == id {
@@ -335,9 +334,9 @@ extension DocumentState {
       || usable.filter { $0.state == .active }.map(\.pin) == [pin]
   }
 
-  private func leavesWithoutPin(
-    _ bare: [WatchedEndpoint], without pin: SPKIPin
-  ) -> AdministrationError {
+  private func leavesWithoutPin(_ bare: [WatchedEndpoint], without pin: SPKIPin)
+    -> AdministrationError
+  {
     let denied = deniedPins
     let areStaged = bare.allSatisfy { endpoint in
       keysByEndpoint[endpoint.id]?.keys.contains {
@@ -351,33 +350,6 @@ extension DocumentState {
     endpoints.filter { !$0.isOrphan }.flatMap { $0.patterns.map(\.description) }
       + Set(endpoints.filter(\.isOrphan).map(\.patterns[0].description)).sorted()
   }
-}
-
-extension EndpointKeys {
-  /// Publishes a key that nobody has seen yet.
-  mutating func stage(_ pin: SPKIPin, _ staging: KnownKey.Staging, bringsCA: Bool = true) {
-    candidates[pin] = nil
-    var key = KnownKey(
-      pin: pin, firstSeen: staging.at, lastSeen: staging.at, staged: staging)
-    key.bringsNoCA = !bringsCA
-    keys = Self.sorted(keys + [key])
-  }
-
-  /// Takes a person's word for a key that nobody announced, or for the CA of one that brings none.
-  ///
-  /// - Returns: whether there is such a key.
-  mutating func vouch(for pin: SPKIPin, andItsCA: Bool = true) -> Bool {
-    let index = keys.firstIndex {
-      $0.pin == pin && ($0.isUnannounced || andItsCA && $0.bringsNoCA)
-    }
-    guard let index else { return false }
-    keys[index].isUnannounced = false
-    if andItsCA { keys[index].bringsNoCA = false }
-    return true
-  }
-
-  /// Publishes a key no more.
-  mutating func withdraw(_ pin: SPKIPin) { keys.removeAll { $0.pin == pin } }
 }
 
 /// Why a change that somebody asked for was not made. Nothing of it was, but for what the last two cases say.

@@ -444,3 +444,31 @@ extension KnownKey {
     return united
   }
 }
+
+/// What people change.
+extension EndpointKeys {
+  /// Publishes a key that nobody has seen yet.
+  mutating func stage(_ pin: SPKIPin, _ staging: KnownKey.Staging, bringsCA: Bool = true) {
+    candidates[pin] = nil
+    var key = KnownKey(
+      pin: pin, firstSeen: staging.at, lastSeen: staging.at, staged: staging)
+    key.bringsNoCA = !bringsCA
+    keys = Self.sorted(keys + [key])
+  }
+
+  /// Takes a person's word for a key that nobody announced, or for the CA of one that brings none.
+  ///
+  /// - Returns: whether there is such a key.
+  mutating func vouch(for pin: SPKIPin, andItsCA: Bool = true) -> Bool {
+    let index = keys.firstIndex {
+      $0.pin == pin && ($0.isUnannounced || andItsCA && $0.bringsNoCA)
+    }
+    guard let index else { return false }
+    keys[index].isUnannounced = false
+    if andItsCA { keys[index].bringsNoCA = false }
+    return true
+  }
+
+  /// Publishes a key no more.
+  mutating func withdraw(_ pin: SPKIPin) { keys.removeAll { $0.pin == pin } }
+}
