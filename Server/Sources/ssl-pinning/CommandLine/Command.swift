@@ -111,10 +111,10 @@ extension Flag where Value == [String] {
 
 extension Flag where Value == Double {
   /// A length of time in seconds, up to a day.
-  static func seconds(_ name: String, _ help: String) -> Flag {
+  static func seconds(_ name: String, _ help: String, orNone: Bool = false) -> Flag {
     Flag(name, "SECONDS", help) { text throws(FlagValueError) in
       guard let first = text.utf8.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first),
-        let value = Double(text), value >= 0.001, value <= 86_400
+        let value = Double(text), value >= 0.001 || orNone && value == 0, value <= 86_400
       else { throw FlagValueError(wanted: "seconds, such as 10 or 0.5, and a day at most") }
       return value
     }

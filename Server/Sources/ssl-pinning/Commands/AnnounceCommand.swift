@@ -24,7 +24,7 @@ enum AnnounceCommand {
   static let settle = Flag.seconds(
     "--settle",
     "run it only once all lists had the key for so long; by default as long as caches may keep them, "
-      + "and 65 at least")
+      + "and 65 at least", orNone: true)
   private static let patience = Flag.seconds(
     "--patience", "exit with 3 after this, and leave the rest to --resume; 600 by default")
   private static let wait = Flag(
