@@ -288,10 +288,10 @@ private struct Succession {
       if source.isOrphan { state.overrides[source.id] = nil }
       // They are passed on, and may be others by the time at which it comes back. For a host that never showed a key and that
       // nobody takes over, there is nobody to pass them on to.
+      state.overrides[source.id]?.terms = nil
       state.overrides[source.id]?.isPaused = false
       if keys[source.id]?.hasKept ?? false || spoken.isSuperset(of: source.patterns) {
         state.overrides[source.id]?.approval = nil
-        state.overrides[source.id]?.terms = nil
       }
       if state.overrides[source.id]?.isEmpty == true { state.overrides[source.id] = nil }
     }
