@@ -7,6 +7,7 @@
 #include "quiet_tls.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include <openssl/ssl.h>
@@ -124,6 +125,12 @@ CURLcode pp_easy_set_callbacks(CURL *easy, void *context, pp_data_callback body,
 const char *pp_curl_tls_backend(void) {
   curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
   return info ? info->ssl_version : NULL;
+}
+
+const char *pp_told_words(const char *error) {
+  return strstr(error, "proxy") && strchr(error, '@')
+             ? "the proxy of the environment cannot be used; hint: https_proxy, http_proxy, all_proxy"
+             : error;
 }
 
 long pp_easy_status(CURL *easy) {

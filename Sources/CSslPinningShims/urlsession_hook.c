@@ -304,8 +304,7 @@ static void replay_ready(struct session *s) {
     if (arm(t, true)) REAL(curl_multi_add_handle)(s->multi, t->easy);
   }
 }
-// libcurl repeats a proxy setting that it cannot use with the password: then not its own words, as else.
-#define bad_proxy "the proxy of the environment cannot be used; hint: https_proxy, http_proxy, all_proxy"
+
 static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
   CURLM *libcurls = unmasked(multi);
   for (;;) {
@@ -335,7 +334,8 @@ static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
       if (message[0]) pp_note(t, PP_REFUSE, message);
     }
     if (t->verdict == UNDECIDED) {
-      snprintf(refusal_text, sizeof refusal_text, "%s", strstr(t->error, "proxy") && strchr(t->error, '@') ? bad_proxy : t->error);
+      // Not ours: what libcurl wrote into our buffer goes where it would have gone.
+      snprintf(refusal_text, sizeof refusal_text, "%s", pp_told_words(t->error));
     } else {
       refused_handle = t->easy;
       snprintf(refusal_text, sizeof refusal_text, "%s",

@@ -5,6 +5,7 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
+#include "curl_shims.h"
 #include "judged_tls.h"
 #include "urlsession_hook.h"
 

@@ -40,6 +40,9 @@ CURLcode pp_easy_stay(CURL *easy);
 CURLcode pp_easy_set_callbacks(CURL *easy, void *context, pp_data_callback body,
                                pp_data_callback header, pp_progress_callback progress, char *error);
 
+// What libcurl says of a failure, without a password: a proxy setting that it cannot use it repeats as a whole.
+const char *pp_told_words(const char *error);
+
 // The last response's status, or 0.
 long pp_easy_status(CURL *easy);
 

@@ -15,8 +15,9 @@ extension TrustedRegistry {
   /// - A fork that one of them has found stays reported, and so is one that only the merge reveals.
   /// - In format 1, and beside one retired statement, a list has no number. The one that was confirmed later wins, and an
   ///   entry whose signed `date` is after that shows a later list: so a list that an app's update ships heals a client
-  ///   that cannot reach its registry. Hosts that it leaves out count as vanished from then on, as if it had been fetched. Else nothing tells
-  ///   which of the two lists is older, and only hosts that one of them saw vanish count, since that time.
+  ///   that cannot reach its registry. Hosts that it leaves out count as vanished from then on, as if it had been
+  ///   fetched. Of other lists of format 1 nothing tells which is older, and only hosts that one of them saw vanish
+  ///   count, since that time.
   ///
   /// - Parameters:
   ///   - other: a registry that was believed under the same trust.
@@ -32,7 +33,8 @@ extension TrustedRegistry {
       standing.chain = older.standing.chain
     }
     // Beside a retired statement only time ends a host: the app's own document must not bring it back for another
-    // 30 days at every start. (A list that wins by its date is the app's own, which leaves the host out.)
+    // 30 days at every start. Where a list counts by its date, it is the app's own that leaves the host out, and the
+    // 30 days begin now.
     let isDated = newer.lastKnown(at: clock) > newer.stamp.knownConfirmation(at: clock)
     let since =
       newer.document.statement == nil && !isDated

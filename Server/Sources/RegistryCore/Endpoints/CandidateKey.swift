@@ -151,20 +151,17 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
-  /// How many of these saw it in the last probe, and have seen it so many times. Whoever walks from one point to the
+  /// Which of these saw it in the last probe, and have seen it so many times. Whoever walks from one point to the
   /// next is no quorum. Times do not tell probes apart: they stand still while a clock that was set back catches up.
-  func voices(among vantages: Set<String>, probes needed: Int) -> Int {
-    Set(paths.keys.map(\.vantage)).count { vantage in
+  func voices(among vantages: Set<String>, probes needed: Int) -> Set<String> {
+    Set(paths.keys.map(\.vantage)).filter { vantage in
       vantages.contains(vantage) && (witnesses[vantage]?.probes ?? 0) >= needed
     }
   }
 
-  /// Whether a quorum vouches for it: so many of the vantage points, and so many with this server. Whoever stands before
-  /// this server speaks for it and silences whom he likes, so its voice stands in for no point.
-  func isVouchedFor(by vantages: Set<String>, quorum: Int, probes needed: Int) -> Bool {
-    let points = vantages.subtracting([ProbeObservation.direct])
-    return voices(among: vantages, probes: needed) >= quorum
-      && voices(among: points, probes: needed) >= min(quorum, points.count)
+  /// Whether a quorum vouches for it.
+  func isVouchedFor(by context: DecisionContext, probes needed: Int) -> Bool {
+    context.isQuorum(voices(among: context.vantages, probes: needed))
   }
 
   /// Whether more than further probes is needed.
@@ -298,7 +295,8 @@ public struct DecisionContext: Sendable {
   /// this server alone, with a middleman before it.
   public static func quorum(of vantagePoints: Int) -> Int { max(2, (vantagePoints + 1) / 2) }
 
-  /// Whether these are a quorum, by the rule of ``CandidateKey/isVouchedFor(by:quorum:probes:)``.
+  /// Whether these are a quorum: so many of the vantage points, and so many with this server. Whoever stands before this
+  /// server speaks for it and silences whom he likes, so its voice stands in for no point.
   func isQuorum(_ seen: Set<String>) -> Bool {
     let (voices, points) = (
       seen.intersection(vantages), vantages.subtracting([ProbeObservation.direct])

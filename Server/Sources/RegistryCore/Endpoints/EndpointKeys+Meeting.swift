@@ -29,8 +29,8 @@ extension EndpointKeys {
     candidate.reasons = candidate.probes < needed ? [] : reasons
     candidate.isGainingVoices =
       !candidate.reasons.contains(.manual)
-      && candidate.voices(among: context.vantages, probes: 1)
-        > candidate.voices(among: context.vantages, probes: needed)
+      && candidate.voices(among: context.vantages, probes: 1).count
+        > candidate.voices(among: context.vantages, probes: needed).count
     candidates[pin] = candidate
     if candidate.probes < needed {
       return events + [.waiting(pin, probes: candidate.probes, needed: needed)]
@@ -70,8 +70,7 @@ extension EndpointKeys {
     // What the first key's own place shows beside it is as good as that one.
     let isVouchedFor =
       isBesideFirst && !context.isListed
-      || candidate.isVouchedFor(
-        by: context.vantages, quorum: context.quorum, probes: isFirst ? 1 : rule.probes)
+      || candidate.isVouchedFor(by: context, probes: isFirst ? 1 : rule.probes)
     let witnesses = candidate.witnesses(
       among: context.vantages, at: now, window: rule.window)
     // Whoever is before this server can have points, or the endpoint, refuse what is asked: that is no silence.

@@ -202,11 +202,15 @@ import Testing
     ("-5", nil), ("-9223372036854775808", nil), ("soon", nil),
   ]
 
+  private func delivery(to receiver: Receiver) async throws -> DeliveryOutcome {
+    let webhook = try WebhookReceiver(RegistryURL(receiver.url), secret: nil, anchors: nil) { 0 }
+    return await webhook.deliver(NotificationMessage([], from: "pins-1", at: 0), at: 0)
+  }
+
   @Test("not before it asks for it, by seconds or a date, whatever it may send", arguments: wishes)
   func retryAfter(_ field: String, _ seconds: Int64?) async throws {
     let receiver = try Receiver(failing: 1, retryAfter: field)
-    let webhook = try WebhookReceiver(RegistryURL(receiver.url), secret: nil, anchors: nil) { 0 }
-    let outcome = await webhook.deliver(NotificationMessage([], from: "pins-1", at: 0), at: 0)
+    let outcome = try await delivery(to: receiver)
     #expect(outcome == .failed(reason: "it answered 503", retryAfter: seconds))
     await receiver.stop()
   }
@@ -280,8 +284,7 @@ import Testing
     ] as [(UInt32, DeliveryRefusal?)])
   func refusals(_ status: UInt32, _ refusal: DeliveryRefusal?) async throws {
     let receiver = try Receiver(failing: 1, with: status)
-    let webhook = try WebhookReceiver(RegistryURL(receiver.url), secret: nil, anchors: nil) { 0 }
-    let outcome = await webhook.deliver(NotificationMessage([], from: "pins-1", at: 0), at: 0)
+    let outcome = try await delivery(to: receiver)
     #expect(outcome == .failed(reason: "it answered \(status)", refusal: refusal))
     await receiver.stop()
   }

@@ -22,14 +22,9 @@
         request.target.url, words(text, or: String(cString: curl_easy_strerror(code))))
     }
 
-    /// libcurl's words, or how it calls the code if it has none. A proxy setting that it cannot use it repeats with the
-    /// password.
+    /// libcurl's words without a password, or how it calls the code if it has none.
     static func words(_ text: String, or name: @autoclosure () -> String) -> String {
-      if text.contains("proxy"), text.contains("@") {
-        return
-          "the proxy of the environment cannot be used; hint: https_proxy, http_proxy, all_proxy"
-      }
-      return text.isEmpty ? name() : text
+      text.isEmpty ? name() : text.withCString { String(cString: pp_told_words($0)) }
     }
 
     static func lostConnection(_ request: ClientRequest) -> URLError {
