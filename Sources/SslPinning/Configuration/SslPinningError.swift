@@ -162,7 +162,7 @@ extension SslPinningError: ExplainedError {}
 public enum ReportingError: Error, Hashable, Sendable {
   /// No URL is given.
   case noURL
-  /// Reports must survive a restart, and the client stores nothing.
+  /// Reports must survive a restart, and the app chose to store nothing, or named a URL of no file.
   case noStorage
   /// A URL is not an absolute `https` URL, or has a user name in it. Counted from 0: its text may hold
   /// a key.

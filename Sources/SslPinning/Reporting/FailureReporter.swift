@@ -22,11 +22,12 @@ package final class FailureReporter: Sendable {
   /// Begins to send what an earlier reporter left in `directory`.
   ///
   /// - Parameters:
-  ///   - directory: the app's own; made where there is none.
+  ///   - directory: the app's own; made where there is none. `nil` if the system names no home for this process: reports
+  ///     are kept in memory then, which is told.
   ///   - events: is told of trouble, on any thread.
   /// - Throws: ``ReportingError``.
   package init(
-    config: ReportingConfig, directory: String, poster: ReportPoster, clocks: Clocks = .system,
+    config: ReportingConfig, directory: String?, poster: ReportPoster, clocks: Clocks = .system,
     rules: ReportRules = ReportRules(),
     events: @escaping @Sendable (ReportingEvent) -> Void = { _ in }
   ) throws(ReportingError) {
@@ -35,7 +36,8 @@ package final class FailureReporter: Sendable {
     let inbox = Locked(ReportInbox())
     let uploader = ReportUploader(
       config: config, collectors: try config.collectors(), inbox: inbox,
-      file: AtomicFile(path: directory + "/failure-reports.json"), rules: rules, poster: poster,
+      file: directory.map { AtomicFile(path: $0 + "/failure-reports.json") }, rules: rules,
+      poster: poster,
       clocks: clocks, events: events, wake: { continuation.yield() })
     includesReportOnly = config.includesReportOnly
     self.inbox = inbox
@@ -99,7 +101,9 @@ extension FailureReporter {
     events: @escaping @Sendable (ReportingEvent) -> Void
   ) throws(ReportingError) -> FailureReporter? {
     guard let config else { return nil }
-    guard let directory = storage.path else { throw .noStorage }
+    // A missing home is not the app's choice, and no reason not to start.
+    let directory = storage.path
+    if directory == nil, storage != .standard { throw .noStorage }
     guard
       let anchors = anchors ?? (try? ChainValidator(anchorsOf: trust))
         ?? (try? ChainValidator(trust: .system))

@@ -6,11 +6,11 @@ import SslPinningRules
 ///
 /// - Every change is one transaction under the file's lock: read, change, write. So no process writes
 ///   over what another has added.
-/// - Where the disk fails, the queue lives in memory; with the next transaction that succeeds it is
+/// - Where the disk fails, or there is none, the queue lives in memory; with the next transaction that succeeds it is
 ///   joined to what is on the disk.
 /// - What cannot be read is begun anew: reports are worth less than the app's start.
 final class ReportStore: Sendable {
-  private let file: AtomicFile
+  private let file: AtomicFile?
   private let rules: ReportRules
   private let urls: [String]
   private let events: @Sendable (ReportingEvent) -> Void
@@ -20,8 +20,9 @@ final class ReportStore: Sendable {
   /// One transaction at a time, on a thread that may block.
   private let queue = DispatchQueue(label: "ssl-pinning.reports", qos: .utility)
 
+  /// - Parameter file: `nil` if the system names no home for this process.
   init(
-    file: AtomicFile, rules: ReportRules, urls: [String],
+    file: AtomicFile?, rules: ReportRules, urls: [String],
     events: @escaping @Sendable (ReportingEvent) -> Void
   ) {
     self.file = file
@@ -35,7 +36,7 @@ final class ReportStore: Sendable {
   func isEmpty() async -> Bool {
     await onQueue { [self] in
       guard unsaved.withLock({ $0.count == 0 && $0.dropped == 0 }) else { return false }
-      do throws(FileError) { return try file.read(limit: 0) == nil } catch { return false }
+      do throws(FileError) { return try file?.read(limit: 0) == nil } catch { return false }
     }
   }
 
@@ -46,22 +47,31 @@ final class ReportStore: Sendable {
     at now: Int64, _ change: @escaping @Sendable (inout ReportQueue) -> R
   ) async -> R {
     await onQueue { [self] in
-      do throws(FileError) { return try changeOnDisk(at: now, change) } catch {
-        let isNew = isTold.withLock { isTold in
-          defer { isTold = true }
-          return !isTold
-        }
-        if isNew { events(.notSaved(reason: "\(error)")) }
-        return unsaved.withLock { queue in
-          queue.tidy(urls: urls, at: now)
-          return change(&queue)
-        }
+      guard let file else {
+        return changeInMemory(because: RegistryStorage.standard.whyNowhere, at: now, change)
+      }
+      do throws(FileError) { return try self.change(file, at: now, change) } catch {
+        return changeInMemory(because: "\(error)", at: now, change)
       }
     }
   }
 
-  private func changeOnDisk<R>(
-    at now: Int64, _ change: (inout ReportQueue) -> R
+  private func changeInMemory<R>(
+    because reason: String, at now: Int64, _ change: (inout ReportQueue) -> R
+  ) -> R {
+    let isNew = isTold.withLock { isTold in
+      defer { isTold = true }
+      return !isTold
+    }
+    if isNew { events(.notSaved(reason: reason)) }
+    return unsaved.withLock { queue in
+      queue.tidy(urls: urls, at: now)
+      return change(&queue)
+    }
+  }
+
+  private func change<R>(
+    _ file: AtomicFile, at now: Int64, _ change: (inout ReportQueue) -> R
   ) throws(FileError) -> R {
     let joining = unsaved.withLock { $0 }
     let result = try file.withLock { (held) throws(FileError) in

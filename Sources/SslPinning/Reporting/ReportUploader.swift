@@ -33,7 +33,7 @@ actor ReportUploader {
 
   init(
     config: ReportingConfig, collectors: [RegistryURL], inbox: Locked<ReportInbox>,
-    file: AtomicFile,
+    file: AtomicFile?,
     rules: ReportRules, poster: ReportPoster, clocks: Clocks,
     events: @escaping @Sendable (ReportingEvent) -> Void, wake: @escaping @Sendable () -> Void
   ) {

@@ -164,6 +164,29 @@ struct ClientReportTests {
     listening.cancel()
   }
 
+  /// In a process of its own: the environment is everybody's.
+  @Test("without a home reports go out from memory, which is told")
+  func homeless() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      for name in ["HOME", "XDG_STATE_HOME"] { unsetenv(name) }
+      let (site, collector) = (
+        try LiveSite(), try LocalHTTPServer { _ in HTTPResponse(status: 204) }
+      )
+      let client = try FixedPinsClient(
+        pins: try FixedPins(
+          ["localhost": [LiveSite.otherPin]], trust: .anchors([site.authority.root.der])),
+        reporting: ReportingConfig(
+          urls: ["http://127.0.0.1:\(collector.port)/"], appBundleId: "a", appVersion: "1"))
+      _ = client.evaluate(presented: [Data(site.identity.leaf.der)], host: "localhost")
+      await client.flushReports()
+      guard collector.requests.count == 1 else { exit(1) }
+      for await event in client.events {
+        guard case .reporting(.notSaved(let reason)) = event else { exit(2) }
+        exit(reason.contains("no home") ? 7 : 3)
+      }
+    }
+  }
+
   @Test("reports without a place to be kept are an error of the app's configuration")
   func noStorage() async throws {
     let registry = try site.registry()
