@@ -22,15 +22,24 @@ struct AnnounceListTests {
     #expect(early.stderr.contains(/--resume --state \/.*\/jobs goes on/), "\(early.stderr)")
     let document = try await stage.document()
     #expect(document.contains(try stage.pin))
+    let age = Locked(600)
     let site = try LocalHTTPServer { request in
       guard request.target == "/api/v1/all.json" else { return HTTPResponse(status: 404) }
       return HTTPResponse(
-        headers: [HTTPField("Cache-Control", "public"), HTTPField("Cache-Control", "max-age=600")],
+        headers: [
+          HTTPField("Cache-Control", "public"),
+          HTTPField("Cache-Control", "max-age=\(age.withLock { $0 })"),
+        ],
         body: Array(document.utf8))
     }
     let copy = "http://127.0.0.1:\(site.port)/api/v1/all.json"
     let other = try await announce("--as", "b", "--list", stage.list, "--list", copy)
     #expect(other.exitCode == 3 && other.stderr.contains("for 605 s more"), "\(other.stderr)")
+    // A node that counts down, or another one, takes nothing of that back.
+    age.withLock { $0 = 10 }
+    let again = try await stage.resume()
+    #expect(
+      again.exitCode == 3 && again.stderr.contains(/must for (5..|60.) s more/), "\(again.stderr)")
     #expect(stage.lines("done") == 0 && stage.jobs.count == 2)
     // Ten minutes later.
     for path in stage.paths {

@@ -206,9 +206,19 @@ struct AnnounceResumeTests {
     try directory.write(
       try stage.stage.authority.issue(names: ["other"]).leaf.pem + "\n" + stage.next.leaf.pem,
       to: "two.pem")
-    words[1] = directory.path("two.pem")
-    let two = try await Tool.run(words)
-    #expect(two.exitCode == 2 && two.stderr.contains("which is meant"), "\(two.stderr)")
+    try directory.write(try PrivateKey.generate(.p256).pem + stage.next.key.pem, to: "two.key")
+    for name in ["two.pem", "two.key"] {
+      words[1] = directory.path(name)
+      let two = try await Tool.run(words)
+      #expect(two.exitCode == 2 && two.stderr.contains("which is meant"), "\(two.stderr)")
+    }
+    for other in [
+      ["--list", "http://pins.example.com/a.json"], ["--list", "ftp://localhost/a.json"],
+      ["--server", "http://pins.example.com"],
+    ] {
+      let unusable = try await Tool.run(words + other)
+      #expect(unusable.exitCode == 2, "\(other): \(unusable.stderr)")
+    }
     #expect(stage.jobs.isEmpty && stage.lines("done") == 0)
     words[1] = directory.path("next.pem")
     let announced = try await Tool.run(words)

@@ -67,7 +67,8 @@ public struct SslPinningConfig: Hashable, Sendable {
   public var fetchTimeout: TimeInterval
   /// The most bytes that a registry may have when it is fetched or handed over. What was believed once is read from ``storage``
   /// under another limit: the file may have 64 MiB, or five times this, if that is more. So all processes of an app that share a
-  /// storage need one value, if it is above 12 MiB, and later versions no smaller one.
+  /// storage need one value, and later versions no smaller one: with a smaller one, or above 12 MiB, hosts that vanished are let go of
+  /// for all of them.
   public var maximumRegistryBytes: Int
 
   /// A configuration with one signing key; only the first two have no default.
@@ -107,7 +108,8 @@ public struct SslPinningConfig: Hashable, Sendable {
 /// What is stored is verified again when it is read: no file is trusted for being there.
 public enum RegistryStorage: Hashable, Sendable {
   /// Application Support on Apple's systems, excluded from backup; on Linux the directory
-  /// `$XDG_STATE_HOME`, or `~/.local/state` (XDG Base Directory Specification).
+  /// `$XDG_STATE_HOME`, or `~/.local/state` (XDG Base Directory Specification), where programs of one user with the same
+  /// endpoint and keys share what they have seen.
   ///
   /// - Warning: a process without `HOME` and `XDG_STATE_HOME`, such as a service or a cron job, has no
   ///   such place: nothing is kept then, as with ``none``, and the client says so
@@ -124,14 +126,18 @@ public enum RegistryStorage: Hashable, Sendable {
 }
 
 extension RegistryStorage {
-  /// The directory; `nil` for nowhere, for a URL of no file, and if the system names no home for this process.
-  var path: String? {
+  /// The directory of registries; `nil` for nowhere, for a URL of no file, and if the system names no home for this process.
+  var path: String? { path { StateDirectory.registries(of: $0) } }
+
+  /// The directory of failure reports. They tell of one app, so each has its own.
+  var reportsPath: String? { path { StateDirectory.standard(app: $0).map { "\($0)/SslPinning" } } }
+
+  private func path(_ standard: (_ app: String) -> String?) -> String? {
     switch self {
-    case .none: return nil
-    case .directory(let url): return url.isFileURL ? url.path : nil
+    case .none: nil
+    case .directory(let url): url.isFileURL ? url.path : nil
     case .standard:
-      let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-      return StateDirectory.standard(app: app).map { "\($0)/SslPinning" }
+      standard(Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName)
     }
   }
 

@@ -102,7 +102,7 @@ extension FailureReporter {
   ) throws(ReportingError) -> FailureReporter? {
     guard let config else { return nil }
     // A missing home is not the app's choice, and no reason not to start.
-    let directory = storage.path
+    let directory = storage.reportsPath
     if directory == nil, storage != .standard { throw .noStorage }
     guard
       let anchors = anchors ?? (try? ChainValidator(anchorsOf: trust))

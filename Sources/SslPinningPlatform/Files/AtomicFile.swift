@@ -176,6 +176,19 @@ package enum StateDirectory {
     home(environment).map { $0 + "/" + component(app) }
   }
 
+  /// Where registries are kept. On Linux all programs of a user have one place: nothing but its file's name would tell one from
+  /// another, so a release under another name would have seen nothing yet, and believe an older list.
+  package static func registries(
+    of app: String, environment: [String: String] = ProcessInfo.processInfo.environment
+  ) -> String? {
+    #if canImport(Security)
+      let place = standard(app: app, environment: environment)
+    #else
+      let place = home(environment)
+    #endif
+    return place.map { "\($0)/SslPinning" }
+  }
+
   private static func component(_ app: String) -> String {
     let kept = app.utf8.prefix(200).enumerated().map { index, byte in
       switch byte {

@@ -48,6 +48,11 @@ public struct DocumentSignature: Sendable {
     ])
   }
 
+  /// Whether it is one, and has no more bytes. (RSA with 8192 bits has 1024, ML-DSA-87 of FIPS 204 4627.)
+  func isWithin(_ bytes: Int) -> Bool {
+    keyID.utf8.count <= 64 && (signature?.count ?? .max) <= bytes
+  }
+
   /// Reads the list beside a key set or a statement.
   ///
   /// - Throws: ``DocumentFault/member(_:)`` and ``DocumentFault/signsTwice(keyID:)``.

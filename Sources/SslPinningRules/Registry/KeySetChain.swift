@@ -181,6 +181,15 @@ public struct LearnedKeySets: Sendable {
   init(chain: KeySetChain?) { self.chain = chain }
 }
 
+/// The result of a document that arrived.
+public struct RegistryUpdate: Sendable {
+  /// What is believed now. If the document was refused, that is the same registry as before, maybe with
+  /// newer key sets from the document, which should then be stored.
+  public let registry: TrustedRegistry
+  /// Why the document was refused; `nil` if it is believed.
+  public let refusal: RegistryError?
+}
+
 /// The result of a document that arrived before there was a registry.
 public enum FirstDocument: Sendable {
   /// It is believed.

@@ -54,6 +54,36 @@ public struct RegistryEnvelope: Sendable {
   /// A member beside the payload; not verified.
   func member(_ name: String) -> JSONValue? { whole[name]?.value }
 
+  /// What is signed, and the signatures, in canonical form: all that is remembered of an older document. What stands beside that
+  /// nobody signed. Whoever hands out documents could make it as long as he likes, and those of other vanished hosts would have no
+  /// room.
+  ///
+  /// - Parameters:
+  ///   - statement: the document's own, if it has one. Unless it is retired, the format-1 signature says nothing.
+  ///   - role: who signed the statement. Of the signatures of others, whose keys may be those of an epoch to come, the first stay.
+  func signedPart(_ statement: Statement? = nil, by role: KeyRole? = nil) -> [UInt8] {
+    func member(_ name: String, _ value: [UInt8]) -> [UInt8] {
+      [UInt8](",\"\(name)\":".utf8) + value
+    }
+    var text = [UInt8](#"{"payload":"#.utf8) + canonicalPayload
+    if statement?.isRetired ?? true {
+      text += member("signature", JSONValue.string(StrictBase64.encode(signature)).canonicalBytes)
+    }
+    if let statement, let role {
+      let own = Set((role.keys + (role.also?.keys ?? [])).map(\.id.base64))
+      let entries = self.member("statementSignatures")
+      let all = (try? DocumentSignature.list(entries, "statementSignatures")) ?? []
+      let others = all.filter { !own.contains($0.keyID) && $0.isWithin(1024) }
+      let kept =
+        all.filter { own.contains($0.keyID) && $0.isWithin(8192) } + others.prefix(Self.mostOthers)
+      text += member("statement", JSONValue.object(statement.json).canonicalBytes)
+      text += member("statementSignatures", JSONValue.array(kept.map(\.json)).canonicalBytes)
+    }
+    return text + [UInt8(ascii: "}")]
+  }
+
+  private static let mostOthers = 16
+
   /// The payload, after its signature was verified.
   ///
   /// - Throws: ``RegistryError/badSignature``.
@@ -135,12 +165,15 @@ public struct StatementPart: Sendable {
     of trusted: TrustedRegistry, under trust: RegistryTrust, at clock: Int64,
     by road: TrustedRegistry.Road
   ) -> RegistryUpdate {
-    // The payload is checked last.
-    let payload: JSONValue?
-    do throws(RegistryError) { payload = try Self.payload(of: trusted) } catch {
-      return RegistryUpdate(registry: trusted, refusal: error)
-    }
-    let update = trusted.update(with: whole(payload, trusted), under: trust, at: clock, by: road)
+    // The payload is checked last. In place of another one stands nothing, and what the client itself adds has no limit: a thief's
+    // long list would hold up the part that ends it.
+    let isBelieved = trusted.stamp.payloadDigest == payloadDigest
+    let (bytes, envelope): ([UInt8], RegistryEnvelope)
+    do throws(RegistryError) {
+      bytes = whole(isBelieved ? try Self.payload(of: trusted) : .object([:]), trusted)
+      envelope = try RegistryEnvelope(believed: bytes)
+    } catch { return RegistryUpdate(registry: trusted, refusal: error) }
+    let update = trusted.update(with: envelope, bytes, under: trust, at: clock, by: road)
     guard let refusal = update.refusal else {
       return RegistryUpdate(registry: trusted, refusal: nil)
     }

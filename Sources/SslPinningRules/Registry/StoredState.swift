@@ -2,8 +2,8 @@ import CanonicalJSON
 
 /// What a client stores about a registry, to continue after a restart.
 ///
-/// - The signed documents are stored as received: everything that is believed from a state is verified again,
-///   starting with the keys that the app ships.
+/// - The document is stored as received, and of older ones what is signed: everything that is believed from a state is
+///   verified again, starting with the keys that the app ships.
 /// - Unsigned parts can do no harm: the time floor is not stored but taken from the signed statement, stored times
 ///   are limited by the documents' times and the clock, vanished hosts are believed only with a document that
 ///   listed them, and a pattern in `enforced` only tightens. Who can write here can put an older document beside the

@@ -104,7 +104,7 @@ extension Registry {
 
   private func draft(under statement: Statement?) -> AcceptedDocument {
     AcceptedDocument(
-      bytes: [], digest: [], payloadDigest: "", registry: self,
+      bytes: [], signed: [], digest: [], payloadDigest: "", registry: self,
       statement: statement?.isRetired == true ? nil : statement,
       removed: Set(statement?.removed ?? []))
   }

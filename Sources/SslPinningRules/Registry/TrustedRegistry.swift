@@ -55,8 +55,9 @@ public struct TrustedRegistry: Sendable {
     var statement: Statement?
     /// The id of ``statement``.
     var id: StatementID?
-    /// The document in which ``statement`` came, as received.
+    /// The document in which ``statement`` came, as received, and what of it is signed.
     var statementBytes: [UInt8] = []
+    var statementSigned: [UInt8] = []
     /// Patterns that a statement of the epoch enforced.
     private(set) var enforced: Set<HostPattern> = []
     /// The fork found in the epoch's history; not stored.
@@ -203,6 +204,13 @@ extension TrustedRegistry {
     do throws(RegistryError) {
       envelope = try RegistryEnvelope(parsing: bytes, limits: trust.limits)
     } catch { return RegistryUpdate(registry: self, refusal: error) }
+    return update(with: envelope, bytes, under: trust, at: clock, by: road)
+  }
+
+  func update(
+    with envelope: RegistryEnvelope, _ bytes: [UInt8], under trust: RegistryTrust, at clock: Int64,
+    by road: Road
+  ) -> RegistryUpdate {
     if let refusal = road.refusal(of: envelope, believing: statement, under: trust) {
       return RegistryUpdate(registry: self, refusal: refusal)
     }
@@ -272,15 +280,6 @@ extension TrustedRegistry {
   }
 }
 
-/// The result of a document that arrived.
-public struct RegistryUpdate: Sendable {
-  /// What is believed now. If the document was refused, that is the same registry as before, maybe with
-  /// newer key sets from the document, which should then be stored.
-  public let registry: TrustedRegistry
-  /// Why the document was refused; `nil` if it is believed.
-  public let refusal: RegistryError?
-}
-
 /// Evaluates one document against what is known, and keeps what must be remembered from it.
 ///
 /// The order matters: key sets first, since they are believed even if the rest is refused; then the
@@ -343,9 +342,10 @@ struct DocumentJudge {
       }
     }
     let registry = try Registry(payload: payload, settings: statement.hosts)
-    remember(statement, bytes)
+    let signed = envelope.signedPart(statement, by: statement.isRetired ? keys.root : keys.online)
+    remember(statement, bytes, signed)
     return AcceptedDocument(
-      bytes: bytes, digest: trust.crypto.sha256(bytes),
+      bytes: bytes, signed: signed, digest: trust.crypto.sha256(signed),
       payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: registry, statement: statement.isRetired ? nil : statement,
       removed: Set(statement.removed),
@@ -386,7 +386,7 @@ struct DocumentJudge {
     else { return nil }
     let isOfEpoch =
       judge.standing.statement?.number.epoch == self.standing.statement?.number.epoch
-    return isOfEpoch || self.standing.vouches(for: document) ? document : nil
+    return isOfEpoch || self.standing.vouches(for: document) ? document.asOlder : nil
   }
 
   /// A document without a statement.
@@ -400,12 +400,13 @@ struct DocumentJudge {
     }
     guard let key = trust.format1Key else { throw .noFormat1Key }
     let payload = try envelope.verifiedPayload(by: key)
+    let signed = envelope.signedPart()
     return AcceptedDocument(
-      bytes: bytes, digest: trust.crypto.sha256(bytes),
+      bytes: bytes, signed: signed, digest: trust.crypto.sha256(signed),
       payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: try Registry(payload: payload, settings: standing.statement?.hosts ?? []),
       statement: nil, removed: Set(standing.statement?.removed ?? []),
-      retiredBytes: standing.statement == nil ? nil : standing.statementBytes,
+      retiredBytes: standing.statement == nil ? nil : standing.statementSigned,
       newestDate: AcceptedDocument.newestDate(of: payload))
   }
 
@@ -472,7 +473,7 @@ struct DocumentJudge {
     guard !statement.isExpired(at: clock) else { throw .statementExpired(at: statement.expires) }
   }
 
-  private mutating func remember(_ statement: Statement, _ bytes: [UInt8]) {
+  private mutating func remember(_ statement: Statement, _ bytes: [UInt8], _ signed: [UInt8]) {
     let held = standing.statement
     beginsEpoch = held?.number.epoch != statement.number.epoch
     if beginsEpoch { standing.beginEpoch() }
@@ -483,7 +484,7 @@ struct DocumentJudge {
     if let held, held.json == statement.json, !statement.isRetired { return }
     standing.enforce(statement.hosts.filter(\.enforces).map(\.pattern))
     standing.statement = statement
-    standing.statementBytes = bytes
+    (standing.statementBytes, standing.statementSigned) = (bytes, signed)
   }
 
   private func fork(by statement: Statement) -> RegistryFork? {

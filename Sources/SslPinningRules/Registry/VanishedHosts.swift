@@ -31,9 +31,10 @@ struct VanishedHosts: Sendable {
 
   /// The hosts in the order of their patterns' bytes.
   var ordered: [(pattern: HostPattern, host: Host)] {
-    hosts.map { (pattern: $0.key, host: $0.value) }.sorted {
-      $0.pattern.description.utf8.lexicographicallyPrecedes($1.pattern.description.utf8)
-    }
+    // Each text is made once: a thief's list has hundreds of thousands.
+    hosts.map { (text: Array($0.key.description.utf8), entry: (pattern: $0.key, host: $0.value)) }
+      .sorted { $0.text.lexicographicallyPrecedes($1.text) }
+      .map(\.entry)
   }
 
   /// Updates the hosts when `new` replaces `old`.
@@ -42,8 +43,9 @@ struct VanishedHosts: Sendable {
   ) {
     let spokenFor = new.registry.patterns.union(new.removed)
     hosts = hosts.filter { !spokenFor.contains($0.key) }
+    let source = old.asOlder
     for (pattern, last) in old.byPattern where !spokenFor.contains(pattern) {
-      hosts[pattern] = Host(source: old, last: last, since: now)
+      hosts[pattern] = Host(source: source, last: last, since: now)
     }
     expire(under: new, at: now, limits: limits)
   }
@@ -86,7 +88,8 @@ struct VanishedHosts: Sendable {
     at now: Int64
   ) {
     let listed = document.map { document in
-      document.byPattern.mapValues { Host(source: document, last: $0, since: now) }
+      let source = document.asOlder
+      return document.byPattern.mapValues { Host(source: source, last: $0, since: now) }
     }
     for (pattern, host) in (listed ?? [:]).merging(
       older.hosts, uniquingKeysWith: { first, _ in first })
@@ -119,7 +122,7 @@ struct VanishedHosts: Sendable {
       return left == right
         ? one.source.digest.lexicographicallyPrecedes(other.source.digest) : left > right
     }.prefix(limits.maximumOlderDocuments).prefix { document in
-      room -= document.source.bytes.count + (document.source.retiredBytes?.count ?? 0)
+      room -= document.source.signed.count + (document.source.retiredBytes?.count ?? 0)
       let registry = document.source.registry
       places -= max(document.hosts, registry.keys.count + registry.settings.count)
       return room >= 0 && places >= 0
@@ -130,12 +133,13 @@ struct VanishedHosts: Sendable {
   }
 }
 
-/// A believed document with its bytes as received, so that it can be verified again after a restart or a
-/// change of keys.
+/// A believed document with its bytes, so that it can be verified again after a restart or a change of keys.
 struct AcceptedDocument: Sendable {
-  /// As received.
-  let bytes: [UInt8]
-  /// SHA-256 over them. Documents are compared by it, once for each host that vanished. With a thief's documents of many hosts,
+  /// As received, or ``signed`` of an older one.
+  var bytes: [UInt8]
+  /// ``RegistryEnvelope/signedPart(_:by:)``.
+  let signed: [UInt8]
+  /// SHA-256 over ``signed``. Documents are compared by it, once for each host that vanished. With a thief's documents of many hosts,
   /// comparing the bytes takes minutes, and the epoch that heals does not take force meanwhile.
   let digest: [UInt8]
   /// SHA-256 over the canonical payload, in lower-case hex.
@@ -151,6 +155,13 @@ struct AcceptedDocument: Sendable {
   /// The newest `date` of the payload's entries, in Unix seconds; most registries have none. Only used if there is
   /// no statement's time.
   var newestDate: Int64?
+
+  /// The same without what nobody signed.
+  var asOlder: AcceptedDocument {
+    var older = self
+    older.bytes = signed
+    return older
+  }
 
   /// The document's contents for each of its patterns.
   var byPattern: [HostPattern: Registry] {

@@ -18,6 +18,15 @@ struct StateDirectoryTests {
     #expect(StateDirectory.standard(app: "app", environment: environment) == path)
   }
 
+  @Test("registries are kept whatever the program is called")
+  func registries() {
+    for name in ["app-1.0", "app-1.1"] {
+      let place = StateDirectory.registries(of: name, environment: ["XDG_STATE_HOME": "/x"])
+      #expect(place == "/x/SslPinning")
+    }
+    #expect(StateDirectory.registries(of: "app", environment: [:]) == nil)
+  }
+
   @Test(
     "an app's name is one component of the path, whatever it says",
     arguments: [

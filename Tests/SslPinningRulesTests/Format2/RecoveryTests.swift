@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Testing
 
 @testable import SslPinningRules
@@ -39,7 +40,7 @@ struct RecoveryTests {
   func manyHosts() throws {
     func document(_ number: UInt8) -> AcceptedDocument {
       AcceptedDocument(
-        bytes: [UInt8](repeating: 1, count: 4 << 20) + [number], digest: [number],
+        bytes: [], signed: [UInt8](repeating: 1, count: 4 << 20) + [number], digest: [number],
         payloadDigest: "the same", registry: Registry(keys: [], settings: []), statement: nil)
     }
     // Of one payload and one length, as with hosts in the statement.
@@ -106,7 +107,8 @@ struct RecoveryTests {
     var vanished = VanishedHosts()
     for number in 0..<6 as Range<UInt8> {
       let source = AcceptedDocument(
-        bytes: [UInt8](repeating: number, count: 400), digest: [number], payloadDigest: "",
+        bytes: [], signed: [UInt8](repeating: number, count: 400), digest: [number],
+        payloadDigest: "",
         registry: Registry(keys: [], settings: []), statement: nil)
       try vanished.restore(
         HostPattern("h\(number).example"),
@@ -135,7 +137,8 @@ struct RecoveryTests {
       var vanished = VanishedHosts()
       for number in 0..<8 as Range<UInt8> {
         let source = AcceptedDocument(
-          bytes: [UInt8](repeating: number, count: 1 << 20), digest: [number], payloadDigest: "",
+          bytes: [], signed: [UInt8](repeating: number, count: 1 << 20), digest: [number],
+          payloadDigest: "",
           registry: registry, statement: nil)
         try vanished.restore(
           HostPattern("h\(number).example"),
@@ -144,6 +147,93 @@ struct RecoveryTests {
       vanished.keepNewest(.standard)
       #expect(vanished.hosts.count == kept)
     }
+  }
+
+  @Test(
+    "hosts that vanished stay, whatever whoever hands out documents writes beside what is signed",
+    arguments: [false, true])
+  func padded(isFormat1: Bool) throws {
+    var registry = RegistrySimulator()
+    registry.isStripped = isFormat1
+    let junk = String(repeating: "x", count: 3 << 20)
+    let invented: [JSONValue] = (0..<100).map { number in
+      .object([
+        "keyId": .string("\(number)"), "note": .string("of nobody"),
+        "signature": .string(StrictBase64.encode([UInt8](repeating: 7, count: 1024))),
+      ])
+    }
+    func document() throws -> [UInt8] {
+      let statement = try registry.statement()
+      // Key 4 is that of an epoch to come.
+      let signatures =
+        try registry.signatures(over: statement)
+        + SimulatedKeys.signatures(
+          [4], over: DocumentSignature.Domain.statement.bytes(over: statement))
+      let whole = try registry.document(statement, .array(signatures.map(\.json) + invented))
+      return whole.dropLast() + Array(",\"junk\":\"\(junk)\"}".utf8)
+    }
+    var client: TrustedRegistry?
+    for version in 1...6 as ClosedRange<UInt8> {
+      registry.version = Int64(version)
+      registry.pins = [("a.example", 1)] + (version..<6).map { ("h\($0).example", $0) }
+      let bytes = try document()
+      let trust = try RegistrySimulator.trust()
+      client =
+        try client?.update(with: bytes, under: trust, at: Self.start).registry
+        ?? TrustedRegistry(accepting: bytes, under: trust, at: Self.start)
+    }
+    let state = try #require(client).state
+    #expect(state.encoded.count < 2 * junk.utf8.count)
+    let restored = try TrustedRegistry(
+      restoring: state, under: RegistrySimulator.trust(), at: Self.start)
+    #expect(restored.state.encoded == state.encoded)
+    var next = registry
+    next.isStripped = false
+    try next.beginEpoch(online: 4)
+    let healed = try restored.update(with: next).registry
+    for number in 1..<6 as Range<UInt8> {
+      #expect(try restored.accepts("h\(number).example", leaf: number))
+      #expect(try healed.accepts("h\(number).example", leaf: number) == !isFormat1)
+    }
+  }
+
+  @Test("is judged by its part alone, however long the list is that it ends")
+  func shortPart() throws {
+    let (genuine, client) = try scene()
+    let limits = RegistryLimits(maximumBytes: 4000)
+    let trust = try RegistrySimulator.trust(limits: limits)
+    var thief = genuine
+    thief.version = 2
+    thief.pins = [("a.example", 66)]
+    // In canonical form each is four times as long.
+    let numbers = (0..<200).map { _ in "1e20" }.joined(separator: ",")
+    thief.entryMembers = ",\"x\":[\(numbers)]"
+    let stolen = client.update(with: try thief.document(), under: trust, at: Self.start)
+    #expect(stolen.refusal == nil)
+    var next = genuine
+    try next.beginEpoch(online: 2)
+    next.pins = [("a.example", 3)]
+    let statement = try next.statement()
+    let bytes = JSONValue.object([
+      "statement": .object(statement),
+      "statementSignatures": .array(try next.signatures(over: statement).map(\.json)),
+      "keySets": .array(next.keySets),
+    ]).canonicalBytes
+    let part = try #require(try StatementPart(parsing: bytes, limits: limits))
+    let update = part.update(of: stolen.registry, under: trust, at: Self.start, by: .hand)
+    #expect(update.refusal == nil)
+    // The control: an older part is none.
+    thief.version = 1
+    let old = try thief.statement()
+    let replayed = JSONValue.object([
+      "statement": .object(old),
+      "statementSignatures": .array(try thief.signatures(over: old).map(\.json)),
+    ]).canonicalBytes
+    let refused = try #require(try StatementPart(parsing: replayed, limits: limits))
+      .update(of: stolen.registry, under: trust, at: Self.start, by: .hand)
+    #expect(
+      refused.refusal
+        == .rolledBack(to: .init(epoch: 1, version: 1), from: .init(epoch: 1, version: 2)))
   }
 
   @Test("a thief of the online key retires nothing: the root keys alone do")

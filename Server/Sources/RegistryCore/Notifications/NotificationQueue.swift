@@ -29,6 +29,8 @@ package struct NotificationQueue: Sendable {
   static let longestPause: Int64 = 600_000
   /// The same after a refusal: what waits beside the change that was refused need not wait for it.
   static let longestAfterRefusal: Int64 = 30_000
+  /// For how many identities the last change is remembered if nothing of them holds.
+  static let mostRemembered = 8000
   /// Seconds from one telling of a mass change to the next that lists more.
   static let joining: Int64 = 10
 
@@ -64,6 +66,8 @@ package struct NotificationQueue: Sendable {
   private var heard: Set<String> = []
   /// When each of those that hold began to wait last, in Unix seconds.
   private var told: [String: Int64] = [:]
+  /// ``ConditionChange/at`` of the last change of each identity.
+  private var last: [String: Int64] = [:]
   /// How many are delivered at a time: fewer after a delivery that was refused.
   private var batch = mostAtOnce
   /// How many were given up, for want of room or after all tries.
@@ -87,7 +91,7 @@ package struct NotificationQueue: Sendable {
       guard let condition = open.removeValue(forKey: identity) else { continue }
       let isHeard = heard.remove(identity) != nil
       if !isHeard, !condition.isRefusing, withdraw(identity) { continue }
-      waiting.append(Entry(.over, condition, identity, at: now))
+      waiting.append(Entry(.over, condition, identity, at: time(of: identity, now)))
     }
     withdrawEnds(of: current)
     var new: [(identity: String, condition: Condition)] = []
@@ -118,7 +122,7 @@ package struct NotificationQueue: Sendable {
       }
       open[identity] = condition
       told[identity] = now
-      waiting.append(Entry(.begun, condition, identity, at: now))
+      waiting.append(Entry(.begun, condition, identity, at: time(of: identity, now)))
     }
     remove(putOff)
   }
@@ -132,8 +136,16 @@ package struct NotificationQueue: Sendable {
     else { return told[identity].map { 0..<Self.joining ~= now - $0 } ?? false }
     open[identity] = condition
     told[identity] = now
-    waiting[place].change = ConditionChange(.begun, condition, at: now)
+    waiting[place].change = ConditionChange(.begun, condition, at: time(of: identity, now))
     return true
+  }
+
+  /// When a change was seen, later than the one before it: of an id the newest counts for whoever receives, and a clock is set back.
+  private mutating func time(of identity: String, _ now: Int64) -> Int64 {
+    if last.count > Self.mostRemembered { last = last.filter { open[$0.key] != nil } }
+    let time = last[identity].map { max(now, $0 + 1) } ?? now
+    last[identity] = time
+    return time
   }
 
   /// Forgets what was told, without telling that it is over, and what waits: another server tells it from now on.
@@ -282,7 +294,7 @@ package struct ConditionChange: Sendable, Hashable {
 
   package var phase: Phase
   package var condition: Condition
-  /// When that was seen, in Unix seconds.
+  /// When that was seen, in Unix seconds; later than that of the change before it, whatever the clock does.
   package var at: Int64
 
   package init(_ phase: Phase, _ condition: Condition, at: Int64) {

@@ -110,7 +110,7 @@ struct AnnouncementJob {
         pin,
         .init(
           since: max(0, since), seen: max(0, json["seen"]?.integerValue ?? since),
-          isBlind: json["blind"]?.boolValue ?? false,
+          kept: max(0, json["kept"]?.integerValue ?? 0), isBlind: json["blind"]?.boolValue ?? false,
           lost: max(0, json["lost"]?.integerValue ?? 0), reason: json["reason"]?.stringValue)
       )
     }
@@ -314,7 +314,7 @@ struct AnnouncementJob {
     if let (pin, listing) = listed {
       (json["listed"], json["since"]) = (.string(pin), .integer(listing.since))
       (json["seen"], json["blind"]) = (.integer(listing.seen), .bool(listing.isBlind))
-      json["lost"] = .integer(listing.lost)
+      (json["lost"], json["kept"]) = (.integer(listing.lost), .integer(listing.kept))
       json["reason"] = listing.reason.map { .string($0) }
     }
     if let failed { (json["failed"], json["slow"]) = (.integer(failed.at), .bool(failed.isSlow)) }

@@ -44,17 +44,24 @@ struct AnnouncementOrder {
 /// but a moment: the others would lose the time to settle. A call that is about one announcement alone asks again and again.
 ///
 /// One server's places need not share their fate: a proxy in front of several registries hangs on the paths of one. So a
-/// place that was not asked yet has a moment after the others took their minute, too, and one that answered is always asked.
+/// place that was not asked yet has a moment after the others took their minute, too, and one that answered is always asked. But
+/// for those of servers that took ten minutes of the call with answers that are slow: beyond a quarter of an hour nobody would
+/// have looked at any list (``AnnouncementProgress``), those of other servers included.
 final class SilentPlaces {
   private var (silent, answered): (Set<String>, Set<String>) = ([], [])
   /// For how many seconds servers were waited for in vain.
   private var waited: [String: Double] = [:]
+  /// For how many seconds slow servers were waited for, whatever came of it.
+  private var slow: [String: Double] = [:]
   private let remembers: Bool
-  /// In seconds: how long a place has at first. Who fails before `long` costs little.
-  static let usual = 20.0
-  private static let (long, hurried, moment) = (10.0, 10.0, 3.0)
+  /// In seconds: how long a place has, as long as apps wait (`SslPinningConfig.fetchTimeout`): what comes later comes to
+  /// none of them. Who fails before `long` costs little.
+  static let usual = 10.0
+  private static let (long, moment) = (9.0, 3.0)
   /// In seconds: what one server may cost until a moment is left to each place, and until those are asked alone that answered.
   private static let (much, most) = (60.0, 120.0)
+  /// In seconds: what all slow servers may cost.
+  private static let mostOfSlow = 600.0
   /// Seconds of a clock that is never set.
   private let now: () -> Double
 
@@ -76,11 +83,13 @@ final class SilentPlaces {
     guard !silent.contains(place), vain ?? 0 < Self.most || answered.contains(place) else {
       return nil
     }
+    guard slow[server] == nil || slow.values.reduce(0, +) < Self.mostOfSlow else { return nil }
     let isPatient = vain ?? 0 < Self.much || answered.contains(place)
-    let seconds = vain == nil ? Self.usual : isPatient ? Self.hurried : Self.moment
+    let seconds = isPatient ? Self.usual : Self.moment
     let start = now()
     let (answer, isSilent) = await body(seconds)
     if !isSilent { answered.insert(place) }
+    if remembers, now() - start > Self.moment { slow[server, default: 0] += now() - start }
     if remembers, isSilent, vain != nil || now() - start > Self.long {
       silent.insert(place)
       waited[server, default: 0] += now() - start

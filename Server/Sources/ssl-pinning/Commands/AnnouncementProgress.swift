@@ -34,6 +34,8 @@ struct AnnouncementProgress {
     var since: Int64
     /// When all were last seen to have it, in Unix seconds.
     var seen: Int64
+    /// The longest that caches may keep what a list answered, in seconds (``outlast(_:)``).
+    var kept: Int64 = 0
     /// Whether one of them could not be looked at since.
     var isBlind = false
     /// How many seconds did not count, and why the last of them.
@@ -44,10 +46,12 @@ struct AnnouncementProgress {
   enum Finding {
     case listed
     case missing(at: String)
+    /// A list that was verified denies it.
+    case denied(at: String)
     /// A list cannot be looked at.
     case unseen(String)
     case staged
-    /// The server refuses the key, by its own code.
+    /// The server refuses the key, by its own code. Nobody signed that.
     case refused(code: String?, String)
     case ran
     case failed(String)
@@ -61,7 +65,10 @@ struct AnnouncementProgress {
   /// Why it is not over.
   private(set) var trouble = "nothing was tried yet"
   private var settle: Int64
+  private var kept: Int64 = 0
   private var isStaged = false
+  /// Why the server says that the key is denied.
+  private var refusal: String?
   private var failures = 0
 
   /// The longest pause, in seconds.
@@ -76,19 +83,34 @@ struct AnnouncementProgress {
   ) {
     (self.settle, self.listing, isStaged) = (settle, listing, isProposed)
     next = isProposed || listing != nil ? .look : .stage
+    if let kept = listing?.kept, kept > 0 { outlast(kept) }
   }
 
   /// Has the key settle for longer than caches keep a list: one that many share has several nodes behind one URL, and each
-  /// may hand out what it fetched before, whatever an app asks for.
+  /// may hand out what it fetched before, whatever an app asks for. The longest counts, over a restart as well: nodes differ,
+  /// and some count down what they say.
   ///
   /// - Parameter kept: for how many seconds, as the lists' answers say. Those of a registry server say a minute.
-  mutating func outlast(_ kept: Int64) { settle = max(settle, max(60, kept) + 5) }
+  mutating func outlast(_ kept: Int64) {
+    self.kept = max(self.kept, 60, kept)
+    settle = max(settle, self.kept + 5)
+  }
 
   /// Takes in what came of the step.
   mutating func enter(_ finding: Finding, at now: Int64) {
+    if let refusal {
+      // Only what is signed ends an announcement for good: whoever answers for the server may be anybody on the way.
+      switch finding {
+      case .denied, .superseded: break
+      default:
+        next = .end(.refused(refusal, isForGood: false))
+        return
+      }
+    }
     switch finding {
     case .listed:
-      let seen = listing?.seen(at: now) ?? Listing(since: now, seen: now)
+      var seen = listing?.seen(at: now) ?? Listing(since: now, seen: now)
+      seen.kept = kept
       listing = seen
       let left = seen.since + settle - now
       guard left > 0 else {
@@ -111,11 +133,14 @@ struct AnnouncementProgress {
         return
       }
       wait("\(place) does not have the key yet")
+    case .denied(let place):
+      listing = nil
+      next = .end(.refused("the key is denied by \(place)", isForGood: true))
     case .staged: noteStaged()
     // By a call before, or it is in use. The lists tell.
     case .refused("key-exists", _) where !isStaged: noteStaged()
-    case .refused(let code, let reason):
-      next = .end(.refused(reason, isForGood: code == "key-denied"))
+    case .refused("key-denied", let reason): (refusal, next) = (reason, .look)
+    case .refused(_, let reason): next = .end(.refused(reason, isForGood: false))
     case .ran: next = .end(.done)
     case .failed(let reason):
       // However long the command took: it ran straight after a look.

@@ -44,10 +44,12 @@ struct AnnouncementRun {
     guard !places.isEmpty else {
       throw .usage("missing --list URL; hint: the URL that apps have, once for each")
     }
+    let trust = try TrustArguments.read(invocation)
     lists = try places.map { (place) throws(CommandFailure) in
-      (place, try RegistryTrustArguments(invocation, place: place))
+      _ = try ServedRegistry(place, trust: trust, timeout: SilentPlaces.usual)
+      return (place, try RegistryTrustArguments(invocation, place: place))
     }
-    trust = try TrustArguments.read(invocation)
+    self.trust = trust
     var id = try invocation.require(AnnounceCommand.endpoint)
     // An IPv6 address stands in brackets, and has colons.
     let name = id.hasPrefix("[") ? id.prefix { $0 != "]" } + "]" : id.prefix { $0 != ":" }
@@ -79,9 +81,7 @@ struct AnnouncementRun {
       // Whoever took its place finds it locked meanwhile.
       case .look where !job.isCurrent, .stage where !job.isCurrent: finding = .superseded
       case .look:
-        let seen = await look()
-        if invocation[AnnounceCommand.settle] == nil { progress.outlast(seen.kept) }
-        finding = seen.finding
+        finding = await lookAtAll()
       case .stage:
         finding = await stage()
         // What was served before lacks it.
@@ -147,7 +147,7 @@ struct AnnouncementRun {
   /// Notes whether a key that all lists had is still there, and does nothing else.
   mutating func lookAgain() async {
     guard progress.listing != nil else { return }
-    progress.enter(await look().finding, at: Int64(Date().timeIntervalSince1970))
+    progress.enter(await lookAtAll(), at: Int64(Date().timeIntervalSince1970))
     // What could not be written counts as not looked at.
     try? job.note(key.pin, progress.listing)
   }
@@ -185,14 +185,18 @@ struct AnnouncementRun {
     let bytes = try InputFile.read(path, limit: 1 << 20)
     do {
       let pem = String(decoding: bytes, as: UTF8.self)
+      let isPrivate = pem.contains("PRIVATE KEY-----")
       let text =
-        pem.contains("PRIVATE KEY-----")
-        ? try CertificateRequest.pem(signedBy: try PrivateKey(pem: pem)) : pem
+        isPrivate ? try CertificateRequest.pem(signedBy: try PrivateKey(pem: pem)) : pem
       let blocks = try PEMBlock.blocks(in: [UInt8](text.utf8))
       guard let block = blocks.first else {
         throw CommandFailure.usage("\(path) is not PEM; hint: a key, a CSR or a certificate")
       }
-      guard blocks.count(where: { PEMKey.Form(label: $0.label) != nil }) < 2 else {
+      let meant =
+        isPrivate
+        ? pem.ranges(of: "PRIVATE KEY-----").count / 2
+        : blocks.count { PEMKey.Form(label: $0.label) != nil }
+      guard meant < 2 else {
         throw CommandFailure.usage(
           "\(path) has several keys or certificates, and nobody could say which is meant; hint: a file with one"
         )
@@ -204,6 +208,12 @@ struct AnnouncementRun {
 
 /// The steps.
 extension AnnouncementRun {
+  private mutating func lookAtAll() async -> AnnouncementProgress.Finding {
+    let seen = await look()
+    if invocation[AnnounceCommand.settle] == nil { progress.outlast(seen.kept) }
+    return seen.finding
+  }
+
   /// Whether every list, and every mirror that a list names, has the key for the endpoint's hosts, and for how many seconds
   /// caches may keep them.
   private func look() async -> (finding: AnnouncementProgress.Finding, kept: Int64) {
@@ -231,7 +241,10 @@ extension AnnouncementRun {
           unseen ?? .unseen("\(name) is not asked again: its server did not answer in time")
         continue
       }
-      if case .missing = answer.finding { return (answer.finding, kept) }
+      switch answer.finding {
+      case .missing, .denied: return (answer.finding, kept)
+      default: break
+      }
       guard let mirrors = answer.mirrors else {
         unseen = unseen ?? answer.finding
         continue
@@ -267,9 +280,10 @@ extension AnnouncementRun {
             && entry.expires.map { $0 > now } ?? true
         }
       }
-      guard isListed, trusted.statement?.denied.contains(key.pin) != true else {
-        return (.missing(at: place), nil, 0)
+      guard trusted.statement?.denied.contains(key.pin) != true else {
+        return (.denied(at: Secrets.hidden(in: place)), nil, 0)
       }
+      guard isListed else { return (.missing(at: place), nil, 0) }
       if let problem = served.problem { return unseen(problem) }
       return (.listed, trusted.statement?.mirrors.map { "\($0)" } ?? [], served.kept)
     } catch let failure as CommandFailure {

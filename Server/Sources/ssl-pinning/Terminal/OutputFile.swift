@@ -241,6 +241,13 @@ struct StagedFile {
       unlinkat(directory, beside, 0)
       throw Self.unwritable(name, code)
     }
+    // Else a power cut may bring the old name back.
+    let folder = openat(
+      directory, (path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    if folder >= 0 {
+      fsync(folder)
+      close(folder)
+    }
     if let warning { Terminal.say(warning) }
   }
 

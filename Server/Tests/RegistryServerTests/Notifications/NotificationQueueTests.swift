@@ -32,6 +32,22 @@ import Testing
     #expect(Self.deliver(&queue) == ["over a"])
   }
 
+  @Test(
+    "gives each change of one condition a later time than the one before, whatever the clock does")
+  func clockGoesBack() {
+    var queue = NotificationQueue()
+    var times: [Int64] = []
+    for (now, conditions) in [
+      (1000, [Self.condition("a")]), (1001, []), (10, [Self.condition("a", isRefusing: true)]),
+      (11, []), (2000, [Self.condition("a"), Self.condition("b")]),
+    ] as [(Int64, [Condition])] {
+      queue.observe(conditions, at: now)
+      times += queue.take(ticks: 0).map(\.at)
+      queue.finished(isDelivered: true, ticks: 0)
+    }
+    #expect(times == [1000, 1001, 1002, 1003, 2000, 2000])
+  }
+
   @Test("tells again if apps come to be refused by it, and not if they no longer are")
   func refusing() {
     var queue = NotificationQueue()

@@ -38,6 +38,7 @@ struct AdminCall {
     let configuration =
       place == nil || file == nil ? try Self.configuration(invocation) : nil
     if let place { base = place } else { base = try Self.address(configuration) }
+    guard Self.isUsable(base) else { throw Self.unusable(base) }
     if let file {
       let bytes = try InputFile.read(file, limit: 65_536)
       token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
@@ -140,12 +141,7 @@ struct AdminCall {
     let text =
       "\(root)/api/v1/admin/\(names.joined(separator: "/"))"
       + (parameters.isEmpty ? "" : "?\(parameters)")
-    let url: RegistryURL
-    let unusable = CommandFailure.usage(
-      "\(base) cannot be used; hint: https://host, or http to this machine")
-    // With a query or a fragment in it, the path would be part of that.
-    guard !base.contains(where: { "?#".contains($0) }) else { throw unusable }
-    do throws(RegistryURL.Fault) { url = try RegistryURL(text) } catch { throw unusable }
+    guard let url = try? RegistryURL(text) else { throw Self.unusable(base) }
     let answer: JSONCaller.Answer
     do throws(FetchError) {
       answer = try await caller.call(
@@ -157,6 +153,15 @@ struct AdminCall {
       throw .couldNotFindOut("\(base): status \(answer.status), and no answer of a registry server")
     }
     return (answer.status, object)
+  }
+
+  /// With a query or a fragment in it, a path would be part of that.
+  private static func isUsable(_ base: String) -> Bool {
+    !base.contains(where: { "?#".contains($0) }) && (try? RegistryURL(base)) != nil
+  }
+
+  private static func unusable(_ base: String) -> CommandFailure {
+    .usage("\(base) cannot be used; hint: https://host, or http to this machine")
   }
 
   private func check(
