@@ -85,4 +85,33 @@ struct FastEnvironmentTests {
       exit(7)
     }
   }
+
+  /// A server that ends a connection after so many requests has the next ones dial, and libcurl gives out what they dial.
+  @Test("are served without a session, too, while connections behind a slow proxy change")
+  func changingConnections() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      let site = try PinnedSite()
+      let nginx = try await Nginx.start(
+        Nginx.Site(
+          site.identity, name: "localhost",
+          directives: "keepalive_requests 100; location / { return 200; }"))
+      let proxy = try InterceptingProxy.tunnelling()
+      let relay = try SwitchableRelay(to: .loopback(proxy.port))
+      relay.slow(milliseconds: 50)
+      setenv("https_proxy", "http://127.0.0.1:\(relay.port)", 1)
+      let url = try site.url(port: nginx.port)
+      for _ in 0..<10 {
+        let areServed = await withTaskGroup(of: Bool.self) { group in
+          for _ in 0..<40 {
+            group.addTask { await site.transport.end(of: url) == .served(200, "") }
+          }
+          return await group.allSatisfy { $0 }
+        }
+        guard areServed else { exit(1) }
+      }
+      guard !site.judge.recorded.contains(where: { $0.decision == .refuse }) else { exit(2) }
+      try await nginx.stop()
+      exit(7)
+    }
+  }
 }

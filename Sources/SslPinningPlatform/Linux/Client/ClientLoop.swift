@@ -8,8 +8,9 @@
   /// Runs requests on a libcurl multi handle of its own, on a thread of its own.
   ///
   /// - Handles belong to the loop's thread. Others put messages into its inbox and wake it.
-  /// - A request is started anew at most twice: for newer pins, and for a kept connection that no longer
-  ///   passes or takes it. Nothing of it has left then, or it is one that does no harm twice.
+  /// - A request is started anew for newer pins and for a kept connection that no longer passes or takes it,
+  ///   once each, and for connections that are still being made. Nothing of it has left then, or it does no
+  ///   harm twice.
   /// - One connection that is dead holds up the requests that are on it, and no others (``ConnectionColours``).
   /// - Time-outs are kept here, not in libcurl: they hold over every wait, and are looked at ten times
   ///   a second. Waiting for one's turn counts, as it does in a session.
@@ -320,6 +321,12 @@
         }
         request.wasRefreshed = true
         return park(request, after: evaluation)
+      case .unmade:
+        if code == CURLE_OK { break }
+        guard request.triesAgain() else {
+          return finish(request, throwing: TransferFailure.unmadeConnection(request))
+        }
+        return again(request)
       case .undecided: break
       }
       if exchange.pointee.is_over, code != CURLE_OK { return again(request) }

@@ -25,6 +25,8 @@
       case retry(PinEvaluation?)
       /// Newer pins could turn this refusal.
       case refresh(PinEvaluation)
+      /// A connection that is still being made, behind a proxy: nobody was judged, and nothing is refused.
+      case unmade
     }
 
     let target: RequestTarget
@@ -52,6 +54,10 @@
     var resumeAt: Int64 = 0
     var needsFreshConnection = false
     var wasRetried = false
+    /// How often libcurl gave it a connection that was still being made.
+    private var unmadeConnections = 0
+    /// After so many of them it fails.
+    static let mostUnmade = 4
     /// Whether libcurl put it onto a connection that carries another's request (`pp_judged_is_taken`).
     var wasCrowded = false
     /// Whether it was taken from behind somebody else's dial. It has waited, and gets no more patience.
@@ -134,6 +140,12 @@
       let lost = TransferFailure.code(code, begun: false, osError: 0) == .networkConnectionLost
       return code != CURLE_OK && lost && mayRepeat && !exchange.pointee.dials
         && exchange.pointee.head.count == 0
+    }
+
+    /// Its connection was still being made: whether it begins again, on one of its own.
+    func triesAgain() -> Bool {
+      unmadeConnections += 1
+      return unmadeConnections < Self.mostUnmade && mayStartAnew
     }
 
     /// Whether it may be started anew after its handle was refused a connection: nothing of it has left,

@@ -10,6 +10,7 @@
   /// - A refusal that newer pins could turn, and a kept connection that no longer passes, are noted
   ///   with the request, once each; the loop starts it again on a fresh connection. Nothing of it was
   ///   sent.
+  /// - A connection without a verdict takes no request. That is no refusal: its server showed no key yet.
   final class ConnectionEvaluator: Sendable {
     private let judge: any PinEvaluating
     private let validator: ChainValidator
@@ -44,7 +45,8 @@
     func confirm(_ request: ClientRequest, _ connection: JudgedConnection?) -> Bool {
       let target = request.target
       guard let connection else {
-        refuse(request, target, "no verdict of this client stands on it")
+        // libcurl gives out connections behind a proxy that are still being made: no key was shown there yet.
+        request.verdict = .unmade
         return false
       }
       let verdict = connection.takeVerdict()

@@ -31,6 +31,12 @@
       .failing(.networkConnectionLost, request.target.url, "the kept connection was dead")
     }
 
+    static func unmadeConnection(_ request: ClientRequest) -> URLError {
+      .failing(
+        .networkConnectionLost, request.target.url,
+        "each connection that was found was still being made; hint: try again")
+    }
+
     static func cutAnswer(_ request: ClientRequest) -> URLError {
       .failing(
         .networkConnectionLost, request.target.url,
