@@ -7,7 +7,9 @@
   /// One transfer on a libcurl handle of its own, on a thread of its own: a fetch is what a refused
   /// request waits for, so it must not wait for others' jobs. Its time-out counts from the call.
   enum PlatformFetch {
-    private static let threads = OwnThreads(limit: 64)
+    /// Under attack a client begins a fetch a second, and of a silent place each keeps its thread until its time is over: with the
+    /// default time-outs that is 10 for the registry and 4 for each of 8 mirrors. Other clients must find threads beside those.
+    private static let threads = OwnThreads(limit: 192, share: 48)
 
     static func perform(
       _ exchange: HTTPExchange, validator: ChainValidator
@@ -17,7 +19,8 @@
       let asked = ContinuousClock.now
       return await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
-          threads.run {
+          // Each client reads its anchors into a validator of its own.
+          threads.run(for: validator.generation) {
             let left = exchange.timeout - (ContinuousClock.now - asked) / .seconds(1)
             continuation.resume(
               returning: Transfer(exchange, validator: validator, cancelled: cancelled)
