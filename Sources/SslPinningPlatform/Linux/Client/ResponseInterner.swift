@@ -46,13 +46,16 @@
     var version = ""
     /// The most bytes of lines beyond ASCII that are read.
     private static let mostOddBytes = 8 * 1024
-    /// Fields of the same name united with a comma (RFC 9110 section 5.3).
+    /// Fields of the same name united with a comma (RFC 9110 section 5.3), and the lines of a folded one with a space (RFC 9112
+    /// section 5.2).
     var fields: [String: String] = [:]
 
     init(_ bytes: [UInt8]) {
       var names: [String: String] = [:]
       var isFirst = true
       var oddBytes = 0
+      // What a line that begins with a blank goes on with; not with a field that was left out.
+      var last: String?
       for line in bytes.split(separator: UInt8(ascii: "\n")) {
         let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         if isFirst {
@@ -62,14 +65,22 @@
           isFirst = false
           continue
         }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
-          HeaderRule.isToken(line[..<colon])
-        else { continue }
+        let folded = line.first.map(Self.isBlank) == true ? last : nil
+        last = nil
         // As on a session: a name of a file in characters that combine costs Foundation a time that grows with the square.
         if line.contains(where: { $0 >= 0x80 }) {
           oddBytes += line.count
           guard oddBytes <= Self.mostOddBytes else { continue }
         }
+        if let folded {
+          let space = fields[folded]?.isEmpty == true ? "" : " "
+          fields[folded, default: ""] += space + String(decoding: Self.trimmed(line), as: UTF8.self)
+          last = folded
+          continue
+        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+          HeaderRule.isToken(line[..<colon])
+        else { continue }
         let name = String(decoding: line[..<colon], as: UTF8.self)
         let value = String(
           decoding: Self.trimmed(line[line.index(after: colon)...]), as: UTF8.self)
@@ -77,11 +88,13 @@
         let known = names[key] ?? name
         names[key] = known
         fields[known] = fields[known].map { $0 + ", " + value } ?? value
+        last = known
       }
     }
 
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
     private static func trimmed(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-      let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
       var value = value.drop(while: isBlank)
       while let last = value.last, isBlank(last) { value.removeLast() }
       return value
