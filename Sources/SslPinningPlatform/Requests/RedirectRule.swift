@@ -163,12 +163,28 @@ struct Hop: Sendable {
 }
 
 extension URLError {
-  /// An error that names the URL and, where there is one, says more in `text`.
+  /// An error that names the URL and says more in `text` or, without one, in words of ours where Foundation on Linux has a number.
   static func failing(_ code: URLError.Code, _ url: URL?, _ text: String? = nil) -> URLError {
     var details: [String: Any] = [:]
     details[NSURLErrorFailingURLErrorKey] = url
-    details[NSLocalizedDescriptionKey] = text
+    details[NSLocalizedDescriptionKey] = text ?? words(for: code)
     return URLError(code, userInfo: details)
+  }
+
+  private static func words(for code: URLError.Code) -> String? {
+    switch code {
+    case .unsupportedURL:
+      "only https is asked for, also behind a redirect; hint: ask for another URL over a session of your own"
+    case .httpTooManyRedirects:
+      "more than \(RedirectRule.most) redirects in a row; hint: does the server lead in a circle, "
+        + "or wait for a cookie or a password?"
+    case .requestBodyStreamExhausted:
+      "a redirect asks again for a body that came in pieces; hint: give it as Data, or ask for the last URL"
+    case .resourceUnavailable:
+      "memory, threads or file descriptors are short; hint: raise the limits of the process, "
+        + "or make fewer requests at a time"
+    default: nil
+    }
   }
 }
 

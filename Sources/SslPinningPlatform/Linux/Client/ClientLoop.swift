@@ -87,7 +87,7 @@
         object.release()
         if message == .start {
           request.end()
-          request.fail(URLError(.resourceUnavailable))
+          request.fail(URLError.failing(.resourceUnavailable, request.target.url))
         }
         return
       }
@@ -190,7 +190,7 @@
 
     private func begin(_ request: ClientRequest) {
       guard let slot = takeSlot() else {
-        return finish(request, throwing: URLError(.resourceUnavailable))
+        return finish(request, throwing: URLError.failing(.resourceUnavailable, request.target.url))
       }
       request.phase = .active
       request.slot = slot

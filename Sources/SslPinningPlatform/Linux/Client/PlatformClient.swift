@@ -178,7 +178,7 @@
               judge: transport.judge, validator: transport.validator,
               longestRefresh: transport.longestRefresh, settings: transport.settings,
               places: places)
-          else { throw URLError(.resourceUnavailable) }
+          else { throw URLError.failing(.resourceUnavailable, nil) }
           loops.append(made)
         }
         return loops[number]
