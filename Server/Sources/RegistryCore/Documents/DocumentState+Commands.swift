@@ -390,13 +390,18 @@ public enum AdministrationError: Error, Equatable, Sendable {
   case notTakenBack([SPKIPin], String)
   /// An edit of the configuration changed the document's endpoints since the change was judged.
   case editedMeanwhile(String)
+  /// What two people saw, the first of them being this one, is otherwise by now.
+  case changedMeanwhile(String)
+  /// A token that asks for the change was revoked, or the key of all tokens was changed, since it was asked for.
+  case tokenEnded
   /// The store did not take it; whether it was made is to be read again.
   case notStored(String)
 
-  /// Whether a document objects to a denial that force would have it make.
+  /// Whether a denial that it keeps out of one document is to be in none: hosts would be lost, or whoever asks may not make it
+  /// any more.
   package var isObjection: Bool {
     switch self {
-    case .leavesWithoutPin, .locksOut: true
+    case .leavesWithoutPin, .locksOut, .editedMeanwhile, .changedMeanwhile, .tokenEnded: true
     default: false
     }
   }
@@ -422,6 +427,8 @@ extension AdministrationError {
     case .namesNoCA: "names-no-ca"
     case .notTakenBack: "not-taken-back"
     case .editedMeanwhile: "edited-meanwhile"
+    case .changedMeanwhile: "changed-meanwhile"
+    case .tokenEnded: "token-ended"
     case .notStored: "not-stored"
     }
   }
@@ -465,6 +472,12 @@ extension AdministrationError: CustomStringConvertible {
     case .namesNoCA: "match is any, and no CA is named; hint: name the CAs that are enough"
     case .editedMeanwhile(let file):
       "the configuration of \(file) was edited meanwhile; hint: look at it again, and ask again"
+    case .changedMeanwhile(let who):
+      "what it is about, or the key of all tokens, is not as it was when \(who) proposed it"
+        + "; hint: look at the key and its hosts, take this back, and propose it anew"
+    case .tokenEnded:
+      "a token that asks for it was revoked, or the key of all tokens changed, before its turn came"
+        + "; hint: if it is a proposal, take it back"
     case .notTakenBack(let pins, let reason):
       "\(pins.map(\.base64).joined(separator: ", ")) is denied, though a document objected: \(reason)"
         .replacing("; hint: ", with: "; ")

@@ -124,8 +124,9 @@ struct APIError: Error, Equatable {
     switch error {
     case .noSuchDocument, .noSuchEndpoint, .noSuchKey: self.init(404, describing: error)
     case .endpointExists, .keyExists, .keyDenied, .tooManyAnnounced, .wouldBeEmpty, .termsDiffer,
-      .namesNoCA, .editedMeanwhile:
+      .namesNoCA, .editedMeanwhile, .changedMeanwhile:
       self.init(409, describing: error)
+    case .tokenEnded: self.init(403, describing: error)
     case .leavesWithoutPin(let hosts, _), .leavesUnseen(let hosts), .locksOut(let hosts),
       .lacksCA(let hosts):
       self.init(409, describing: error)

@@ -48,7 +48,7 @@ struct AdminTokenKey: Sendable {
   }
 
   /// Names the key. Nobody can make the key of it.
-  private var id: String {
+  var id: String {
     Base64URL.encode(Digest.sha256([UInt8]("ssl-pinning admin token key id v1\0".utf8) + bytes))
   }
 

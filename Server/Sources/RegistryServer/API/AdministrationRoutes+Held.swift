@@ -75,7 +75,7 @@ extension AdministrationRoutes {
     let outcomes: [RegistryAdministration.DocumentOutcome]
     do throws(AdministrationError) {
       outcomes = try await administration.decide(
-        decision, by: call.who, why: why, judgedBy: configured
+        decision, by: call.who, why: why, judgedBy: judgement(of: command, call, configured)
       ) {
         note($0, of: command, call)
       }
@@ -125,17 +125,17 @@ extension RegistryAdministration {
   /// Makes one decision about many keys.
   ///
   /// - Parameters:
-  ///   - configured: what ``configured(for:)`` said when it was judged.
+  ///   - judgement: by what it was judged, to be looked at again when its turn has come.
   ///   - note: is told of what is made in each document at once.
   /// - Throws: ``AdministrationError``: of a denial whatever stands against it; of an approval the first reason, if it
   ///   was made in no document.
   func decide(
     _ decision: HeldDecision, by who: String, why: String,
-    judgedBy configured: [String: [WatchedEndpoint]],
+    judgedBy judgement: ChangeJudgement,
     noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [DocumentOutcome] {
     let outcomes = try await performEverywhere(
-      .decide(decision), by: who, why: why, judgedBy: configured, noting: note)
+      .decide(decision), by: who, why: why, judgedBy: judgement, noting: note)
     let refusals = outcomes.compactMap(\.refusal)
     if let first = refusals.first,
       decision.verdict != .approve || refusals.count == outcomes.count

@@ -8,8 +8,8 @@ import SslPinningRules
 ///
 /// - What one person asks for is a ``Proposal``: checked as the change itself would be, stored, and told in the log.
 ///   Nothing is changed by it.
-/// - Another person confirms it. Then the request is heard again, under all rules, and done if what it is about is as it
-///   was when it was proposed.
+/// - Another person confirms it. Then the request is heard again, under all rules, and done if what it is about is, when its turn
+///   has come, as it was when it was proposed.
 /// - It is marked before it is carried out, so that it is carried out once, and taken out when it is made: what fails, or
 ///   is cut off by the end of the server, waits again.
 extension AdministrationRoutes {
@@ -20,23 +20,20 @@ extension AdministrationRoutes {
     _ command: AdministrationCommand, _ call: APIRequest, why: String, _ members: JSONObject,
     _ warnings: [String]
   ) async throws(APIError) -> APIResponse? {
-    guard let proposals, needsSecondPerson(command, call) else { return nil }
-    let hosts: [String]
-    do throws(AdministrationError) {
-      hosts = try await administration.rehearse(command, by: call.who, why: why)
-    } catch { throw APIError(error) }
-    let basis = await basis(of: command, hosts, by: call.administrator)
-    if let confirmed = call.confirmed {
-      guard confirmed.basis == basis else {
-        throw APIError(
-          409,
-          "what it is about, or the key of all tokens, is not as it was when \(confirmed.who) proposed it",
-          hint: "look at the key and its hosts, take this back, and propose it anew")
-      }
+    // What is confirmed is judged where it is made.
+    guard let proposals, call.confirmed == nil, needsSecondPerson(), isForTwo(command, call) else {
       return nil
     }
-    let warnings = warnings + Self.consequences(of: command, hosts)
-    let (kind, now) = (command.kind.what, administration.clock.now())
+    let documents = await administration.documents()
+    let request = DocumentState.Request(who: call.who, at: administration.clock.now(), why: why)
+    do throws(AdministrationError) {
+      try RegistryAdministration.rehearse(command, in: documents, request)
+    } catch { throw APIError(error) }
+    let hosts = command.hostsLockedOut(in: documents, request)
+    let basis = ChangeJudgement.Confirmed.hash(
+      command.facts(in: documents, request), call.administrator.keyID)
+    let warnings = warnings + Self.consequences(of: command, hosts, in: documents)
+    let (kind, now) = (command.kind.what, request.at)
     let (endpoint, pin) = command.subject
     let proposal = try await proposals.add(
       Proposal(
@@ -57,9 +54,10 @@ extension AdministrationRoutes {
     return APIResponse(status: 202, body: body)
   }
 
-  /// What its request does not say: whom it locks out, and which keys a decision about many is about.
+  /// What its request does not say: whom it locks out, for whom an endpoint would speak, and which keys a decision about many is
+  /// about.
   private static func consequences(
-    of command: AdministrationCommand, _ hosts: [String]
+    of command: AdministrationCommand, _ hosts: [String], in documents: [JudgedDocument]
   ) -> [String] {
     func list(_ names: [String]) -> String {
       names.prefix(50).joined(separator: ", ")
@@ -69,78 +67,45 @@ extension AdministrationRoutes {
     if !hosts.isEmpty {
       told.append("no key that their servers show would be left: \(list(hosts))")
     }
-    if case .decide(let decision) = command {
+    switch command {
+    case .decide(let decision):
       told.append(
         "it is about "
           + list(decision.keys.map { "\($0.pin.base64) at \($0.endpoint) in \($0.file)" }))
+    default: break
     }
     return told
   }
 
-  private func needsSecondPerson(_ command: AdministrationCommand, _ call: APIRequest) -> Bool {
-    guard call.confirmed != nil || needsSecondPerson() else { return false }
+  /// Whether a change needs two people, if any does.
+  private func isForTwo(_ command: AdministrationCommand, _ call: APIRequest) -> Bool {
     // A token that is for announcing alone announces: its bearer proves to have the key.
     if case .stage = call.administrator.scope { return false }
     return command.kind.needsSecondPerson
   }
 
-  /// What a change is about, as a hash: what a person who decides about it has seen.
-  ///
-  /// - Parameters:
-  ///   - hosts: which hosts it would leave without a key, or lock out.
-  ///   - administrator: whose token asks for it. A change of the key that tokens are made with ends what they proposed, too:
-  ///     whoever had that key could propose in anybody's name.
-  private func basis(
-    of command: AdministrationCommand, _ hosts: [String], by administrator: Administrator
-  ) async -> String {
-    var facts = [administrator.keyID] + hosts
-    let documents = await administration.snapshots()
-    /// Whom an endpoint and what is left of it speak for, which an edit of the configuration changes; whoever else has a
-    /// key, and which others.
-    func spoken(_ file: String, _ id: String, havers pin: SPKIPin? = nil) -> [String] {
-      guard let document = documents.first(where: { $0.file == file }) else { return [] }
-      return (document.endpoints + document.state.orphans).filter { endpoint in
-        let keys = document.state.keysByEndpoint[endpoint.id]?.keys ?? []
-        return endpoint.place == id || endpoint.id == id || keys.contains { $0.pin == pin }
-      }.flatMap { endpoint in
-        let keys = pin == nil ? nil : document.state.keysByEndpoint[endpoint.id]?.keys
-        return ["\(endpoint.id) speaks for \(endpoint.patterns.map(\.description))"]
-          + (keys ?? []).map { "\(endpoint.id) has \($0.pin.base64)" }
-      }.sorted()
-    }
-    func evidence(_ file: String, _ id: String, _ pin: SPKIPin) -> [String] {
-      let keys = documents.first { $0.file == file }?.state.keysByEndpoint[id]
-      let candidate = keys?.candidates[pin]
-      return (candidate?.chain.path.map(\.pin.base64) ?? [])
-        + (candidate?.reasons.map(\.rawValue) ?? [])
-        + ["published"] + (keys?.keys.map(\.pin.base64).sorted() ?? [])
-    }
-    switch command {
-    case .approve(let file, let id, let pin):
-      facts += evidence(file, id, pin) + spoken(file, id)
-    case .stage(let file, let id, _, _): facts += spoken(file, id)
-    case .change(let file, let id, _, _, _):
-      facts += spoken(file, id)
-      // Another approval decides about what waits, too.
-      let held = documents.first { $0.file == file }?.state.keysByEndpoint[id]?.held ?? [:]
-      facts += held.map { "\($0.base64) waits for \($1.reasons.map(\.rawValue))" }.sorted()
-    case .setTerms(let file, let id, let change, _):
-      let endpoints = documents.first { $0.file == file }?.endpoints
-      let before = endpoints?.first { $0.id == id }?.terms
-      facts += before.map { ["\(change.completed(by: $0))"] } ?? []
-      facts += spoken(file, id) + (before.map { ["\($0)"] } ?? [])
-    case .revoke(let file, let id, let pin, _): facts += spoken(file, id, havers: pin)
-    case .allow(let pin):
-      let denials = documents.flatMap { $0.state.denied }.filter { $0.pin == pin }
-      facts += Set(denials.map { "\($0.at) \($0.by) \($0.why)" }).sorted()
-    case .decide(let decision):
-      for key in decision.keys {
-        facts.append("\(key.file) \(key.endpoint) \(key.pin.base64)")
-        facts += evidence(key.file, key.endpoint, key.pin) + spoken(key.file, key.endpoint)
+  /// By what a change is judged, to be looked at again when its turn has come.
+  func judgement(
+    of command: AdministrationCommand, _ call: APIRequest,
+    _ configured: [String: [WatchedEndpoint]]
+  ) -> ChangeJudgement {
+    let (keyID, proposal) = (call.administrator.keyID, call.confirmed)
+    let asking = [call.administrator.tokenID, proposal?.token].compactMap { $0 }
+    let isAlone = proposals != nil && proposal == nil && isForTwo(command, call)
+    return ChangeJudgement(
+      configured: configured,
+      confirmed: proposal.map {
+        ChangeJudgement.Confirmed(basis: $0.basis, keyID: keyID, who: $0.who)
       }
-    default: break
+    ) { file throws(AdministrationError) in
+      guard tokenKeyID() ?? keyID == keyID, !asking.contains(where: { tokens.isRevoked($0) }) else {
+        throw AdministrationError.tokenEnded
+      }
+      // An edit asks for a second person meanwhile.
+      guard !isAlone || !needsSecondPerson() else {
+        throw AdministrationError.editedMeanwhile(file)
+      }
     }
-    return Base64URL.encode(Digest.sha256(JSONValue.texts(facts).canonicalBytes))
   }
 
   func listProposals(_ call: APIRequest) async throws(APIError) -> APIResponse {

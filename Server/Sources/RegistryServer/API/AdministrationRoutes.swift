@@ -15,6 +15,8 @@ struct AdministrationRoutes: Sendable {
   var proposals: ProposalBook?
   /// Whether what one person decides about keys needs another one.
   var needsSecondPerson: @Sendable () -> Bool = { false }
+  /// Names the key that counts by which tokens are made; `nil` if any does.
+  var tokenKeyID: @Sendable () -> String? = { nil }
   /// The server's version, for people.
   let version: String
 
@@ -78,7 +80,7 @@ struct AdministrationRoutes: Sendable {
     }
     do throws(AdministrationError) {
       let changes = try await administration.perform(
-        command, by: call.who, why: why, judgedBy: configured
+        command, by: call.who, why: why, judgedBy: judgement(of: command, call, configured)
       ) {
         note($0, of: command, call)
       }
@@ -89,7 +91,7 @@ struct AdministrationRoutes: Sendable {
     } catch {
       guard case .editedMeanwhile = error else { throw APIError(error) }
     }
-    // It waited for an edit of the configuration, and is judged by what that says.
+    // It waited for an edit of the configuration, and is judged by what that says: also whether it needs a second person.
     return try await perform(
       command, call, why: why, status: status, members, warnings: warnings)
   }

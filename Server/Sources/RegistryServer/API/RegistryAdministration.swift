@@ -68,33 +68,47 @@ struct RegistryAdministration: Sendable {
   /// - Parameters:
   ///   - who: the name in the administrator's token.
   ///   - why: their words, for the history.
-  ///   - configured: what ``configured(for:)`` said when it was judged who may make it, and for which hosts.
+  ///   - judgement: by what it was judged, to be looked at again when its turn has come.
   ///   - note: is told of what is made in each document at once: others may fail, and it is made all the same.
   /// - Returns: what became of it, entries of the history; empty where nothing had to change.
   func perform(
     _ command: AdministrationCommand, by who: String, why: String,
-    judgedBy configured: [String: [WatchedEndpoint]] = [:],
+    judgedBy judgement: ChangeJudgement = ChangeJudgement(),
     noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [HistoryEntry] {
     guard let file = command.file else {
-      let outcomes = try await performEverywhere(command, by: who, why: why, noting: note)
+      let outcomes = try await performEverywhere(
+        command, by: who, why: why, judgedBy: judgement, noting: note)
       let entries = outcomes.flatMap(\.changes)
       guard let failure = outcomes.compactMap(\.refusal).last else { return entries }
       // What it does not concern says so; whatever else went wrong is not done in every document.
       guard case .noSuchKey = failure, !entries.isEmpty else { throw failure }
       return entries
     }
-    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
-    let entries = try await perform(
-      command, by: try coordinator(of: file), request, judgedBy: configured)
+    let entries = try await performAlone(command, in: file, by: who, why: why, judgement)
     note(entries)
     if command.changesWatching, !entries.isEmpty { await changed(file) }
     return entries
   }
 
+  /// Makes a change of one document. While two people's is made, or an endpoint is taken out, no other one of these is: each of two can
+  /// be good, and both make what nobody saw, or leave hosts without a key.
+  private func performAlone(
+    _ command: AdministrationCommand, in file: String, by who: String, why: String,
+    _ judgement: ChangeJudgement
+  ) async throws(AdministrationError) -> [HistoryEntry] {
+    let isAlone = judgement.confirmed != nil || looksBeyond(command, judgement)
+    if isAlone { await everywhere.enter() }
+    defer { if isAlone { everywhere.leave() } }
+    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
+    return try await perform(
+      command, by: try coordinator(of: file), request, judgedBy: judgement)
+  }
+
   /// Makes a change in every document that it concerns. A denial counts in all of them or, if one objects, in none.
   ///
-  /// - One such change at a time: each of two denials can be good, and both leave a host without a key.
+  /// - One such change at a time: each of two denials can be good, and both leave a host without a key. See also
+  ///   ``performAlone(_:in:by:why:_:)``.
   /// - If a document changed since it was asked, or another server was first, it may object only at its turn. Then what
   ///   others have made of the denial, or taken over, is taken back before the answer.
   ///
@@ -102,7 +116,7 @@ struct RegistryAdministration: Sendable {
   /// - Throws: ``AdministrationError`` of a document that objects to a denial.
   func performEverywhere(
     _ command: AdministrationCommand, by who: String, why: String,
-    judgedBy configured: [String: [WatchedEndpoint]] = [:],
+    judgedBy judgement: ChangeJudgement = ChangeJudgement(),
     noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [DocumentOutcome] {
     await everywhere.enter()
@@ -110,17 +124,18 @@ struct RegistryAdministration: Sendable {
     let request = DocumentState.Request(who: who, at: clock.now(), why: why)
     let known = coordinators()
     let concerned = known.filter { command.concerns($0.file) }
-    let refusal = await objections(to: command, in: concerned, request).refusal
-    if let refusal { throw refusal }
+    let documents = await documents()
+    if let refusal = Self.objections(to: command, in: documents, request).refusal { throw refusal }
+    let facts = try judgement.facts(of: command, in: documents, request)
     var outcomes: [DocumentOutcome] = []
     for coordinator in concerned {
       var outcome = DocumentOutcome(file: coordinator.file)
       do throws(AdministrationError) {
         outcome.changes = try await perform(
-          command, by: coordinator, request, judgedBy: configured)
+          command, by: coordinator, request, judgedBy: judgement, facts)
         note(outcome.changes)
       } catch {
-        if error.isObjection {
+        if error.isObjection, !command.deniedPins.isEmpty {
           let left = await takeBack(command, request, because: error, noting: note)
           throw left.isEmpty ? error : .notTakenBack(left, "\(error)")
         }
@@ -182,25 +197,18 @@ struct RegistryAdministration: Sendable {
     return outcomes
   }
 
-  /// What a command would do now, without doing it.
+  /// Judges a command without doing it.
   ///
-  /// - Returns: the hosts that it would leave without a key that their servers show, or lock out, if it is forced.
-  func rehearse(
-    _ command: AdministrationCommand, by who: String, why: String
-  ) async throws(AdministrationError) -> [String] {
-    let request = DocumentState.Request(who: who, at: clock.now(), why: why)
-    var concerned = coordinators()
-    if let file = command.file { concerned = [try coordinator(of: file)] }
-    let objections = await objections(to: command, in: concerned, request)
-    if let first = objections.errors.first, objections.errors.count == concerned.count {
-      throw first
-    }
-    guard let mild = command.unforced else {
-      if let refusal = objections.refusal { throw refusal }
-      return []
-    }
-    let unforced = await self.objections(to: mild, in: concerned, request)
-    return (unforced.bare + unforced.under).sorted()
+  /// - Throws: ``AdministrationError``: why it would not be done.
+  static func rehearse(
+    _ command: AdministrationCommand, in documents: [JudgedDocument],
+    _ request: DocumentState.Request
+  ) throws(AdministrationError) {
+    let concerned = documents.filter { command.concerns($0.file) }
+    if let file = command.file, concerned.isEmpty { throw .noSuchDocument(file) }
+    let found = objections(to: command, in: concerned, request)
+    if let first = found.errors.first, found.errors.count == concerned.count { throw first }
+    if command.unforced == nil, let refusal = found.refusal { throw refusal }
   }
 
   /// Why documents do not take a command.
@@ -216,17 +224,17 @@ struct RegistryAdministration: Sendable {
     }
   }
 
-  func objections(
-    to command: AdministrationCommand, in documents: [DocumentCoordinator],
+  /// What of those that a command concerns does not take it.
+  static func objections(
+    to command: AdministrationCommand, in documents: [JudgedDocument],
     _ request: DocumentState.Request
-  ) async -> Objections {
+  ) -> Objections {
     var found = Objections()
-    for coordinator in documents {
-      var state = await coordinator.snapshot.state
-      let configured = await coordinator.settings.configuration.endpoints
+    for document in documents where command.concerns(document.file) {
+      var state = document.state
       do throws(AdministrationError) {
-        _ = try Self.apply(
-          command, to: &state, of: coordinator.file, beside: [], configured, request)
+        _ = try apply(
+          command, to: &state, of: document.file, beside: [], document.configured, request)
       } catch {
         switch error {
         case .leavesWithoutPin(let hosts, let staged):
@@ -240,6 +248,13 @@ struct RegistryAdministration: Sendable {
     return found
   }
 
+  /// All documents, as changes are judged by them.
+  func documents() async -> [JudgedDocument] {
+    var documents: [JudgedDocument] = []
+    for coordinator in coordinators() { documents.append(await coordinator.judged) }
+    return documents
+  }
+
   /// The endpoints that the configuration has now, by document; none for what counts wherever its key stands.
   func configured(for command: AdministrationCommand) async -> [String: [WatchedEndpoint]] {
     var configured: [String: [WatchedEndpoint]] = [:]
@@ -251,31 +266,46 @@ struct RegistryAdministration: Sendable {
     return configured
   }
 
-  func perform(
+  /// - Parameter facts: what of all documents the change is about; `nil` if it is about one, or nobody confirmed it.
+  private func perform(
     _ command: AdministrationCommand, by coordinator: DocumentCoordinator,
-    _ request: DocumentState.Request, judgedBy judged: [String: [WatchedEndpoint]] = [:]
+    _ request: DocumentState.Request, judgedBy judgement: ChangeJudgement,
+    _ facts: Set<String>? = nil
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let (file, coordinators) = (coordinator.file, coordinators)
-    var others: [DocumentState] = []
-    if case .remove = command {
-      for other in coordinators() where other !== coordinator { others.append(await other.state) }
-    }
-    let elsewhere = others
-    return try await coordinator.perform(at: request.at) {
+    let all =
+      looksBeyond(command, judgement) ? AllDocuments(coordinators, from: coordinator) : nil
+    return try await coordinator.perform(at: request.at, beside: all) {
       state, configured throws(AdministrationError) in
       // An edit of the configuration may have taken the document out while this waited.
       guard command.file == nil || coordinators().contains(where: { $0 === coordinator }) else {
         throw AdministrationError.noSuchDocument(file)
       }
+      try judgement.mayBeMade(file)
       // Or have an endpoint speak for more hosts than whoever asked may decide about, or two people saw.
-      guard judged[file] ?? configured == configured else {
+      guard judgement.configured[file] ?? configured == configured else {
         throw AdministrationError.editedMeanwhile(file)
       }
-      return try Self.apply(command, to: &state, of: file, beside: elsewhere, configured, request)
+      let own = JudgedDocument(file: file, configured: configured, state: state)
+      try judgement.confirm(
+        command, in: all?.documents(with: own) ?? [own], request, within: facts)
+      let others = all?.others ?? []
+      return try Self.apply(
+        command, to: &state, of: file, beside: others.map(\.state), configured, request)
     }
   }
 
-  private static func apply(
+  /// Whether a change is judged by what other documents have: by who else speaks for its hosts.
+  private func looksBeyond(
+    _ command: AdministrationCommand, _ judgement: ChangeJudgement
+  ) -> Bool {
+    switch command {
+    case .remove: true
+    default: false
+    }
+  }
+
+  static func apply(
     _ command: AdministrationCommand, to state: inout DocumentState, of file: String,
     beside elsewhere: [DocumentState], _ configured: [WatchedEndpoint],
     _ request: DocumentState.Request
@@ -356,74 +386,6 @@ final class AsyncLock: Sendable {
       return line?.removeFirst()
     }
     next?.resume()
-  }
-}
-
-/// A change that an administrator asks for.
-enum AdministrationCommand: Sendable {
-  /// Watch one more endpoint, or again one that was taken out.
-  case add(file: String, WatchedEndpoint)
-  /// Change how an endpoint is watched; `nil` leaves a setting as it is.
-  case change(file: String, id: String, interval: Int64?, approval: ApprovalMode?, isPaused: Bool?)
-  /// Have clients ask for other terms at an endpoint's hosts.
-  case setTerms(file: String, id: String, HostTerms.Change, force: Bool)
-  /// Take an endpoint out.
-  case remove(file: String, id: String)
-  /// Publish a key ahead of its use, as far as a scope goes.
-  case stage(file: String, id: String, SPKIPin, by: AdminScope)
-  /// Publish a key that is held.
-  case approve(file: String, id: String, SPKIPin)
-  /// Publish a key no more.
-  case revoke(file: String, id: String, SPKIPin, force: Bool)
-  /// Deny a key wherever it stands, in every document.
-  case deny(SPKIPin, force: Bool)
-  /// Deny a key no more.
-  case allow(SPKIPin)
-  /// Decide about many held keys at once.
-  case decide(HeldDecision)
-
-  /// Whether other endpoints are watched afterwards, or otherwise.
-  var changesWatching: Bool {
-    switch self {
-    case .add, .change, .setTerms, .remove: true
-    case .stage, .approve, .revoke, .deny, .allow, .decide: false
-    }
-  }
-
-  /// The document that it is about; `nil` where it is about all of them.
-  var file: String? {
-    switch self {
-    case .add(let file, _), .change(let file, _, _, _, _), .remove(let file, _),
-      .setTerms(let file, _, _, _),
-      .stage(let file, _, _, _), .approve(let file, _, _), .revoke(let file, _, _, _):
-      file
-    case .deny, .allow, .decide: nil
-    }
-  }
-
-  /// Whether it changes a document of this name.
-  func concerns(_ file: String) -> Bool {
-    if case .decide(let decision) = self { return decision.concerns(file) }
-    return self.file == nil || self.file == file
-  }
-
-  /// The keys that it denies.
-  var deniedPins: Set<SPKIPin> {
-    switch self {
-    case .deny(let pin, _): [pin]
-    case .decide(let decision) where decision.verdict != .approve: Set(decision.keys.map(\.pin))
-    default: []
-    }
-  }
-
-  /// What a forced denial would be without force; `nil` for all else.
-  var unforced: AdministrationCommand? {
-    switch self {
-    case .deny(let pin, force: true): .deny(pin, force: false)
-    case .decide(let decision) where decision.verdict == .deny(force: true):
-      .decide(HeldDecision(.deny(force: false), decision.keys))
-    default: nil
-    }
   }
 }
 

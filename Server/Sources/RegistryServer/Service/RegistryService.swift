@@ -254,7 +254,8 @@ public final class RegistryService: Sendable {
       reports: reports ?? NoReports(clock: clock), tokens: tokens, proposals: proposals,
       needsSecondPerson: { [inForce] in
         inForce.withLock(\.administration.needsSecondPerson)
-      }, version: ServerVersion.current)
+      }, tokenKeyID: { [tokenKey] in tokenKey.withLock { $0 }.id },
+      version: ServerVersion.current)
     return AdministrationRouter(
       routes: routes.all,
       refusal: { [inForce] in

@@ -65,6 +65,18 @@ struct DeniedTogetherTests {
       } catch { return (error, noted) }
     }
 
+    /// Why a change was not made.
+    func refusal(
+      of command: AdministrationCommand, _ judgement: ChangeJudgement
+    ) async -> AdministrationError? {
+      do throws(AdministrationError) {
+        _ = try await administration.perform(
+          command, by: "ada, confirmed by bob", why: "stolen", judgedBy: judgement
+        ) { _ in }
+        return nil
+      } catch { return error }
+    }
+
     /// What each document denies, and the keys that clients are given for the host of the second.
     func outcome() async -> (denied: [Set<SPKIPin>], listed: Set<SPKIPin>) {
       var denied: [Set<SPKIPin>] = []
@@ -161,6 +173,37 @@ struct DeniedTogetherTests {
     }
     #expect(refused.error == .notTakenBack([pin(3)], "\(Self.objection)"))
     #expect(refused.error.map { APIError($0).status } == 503)
+  }
+
+  /// When they confirm it, no host loses its last key by it.
+  @Test(
+    "what two people confirmed is made in no document if, at the turn of one, it is not what they saw",
+    arguments: [false, true])
+  func confirmed(isChanged: Bool) async throws {
+    let server = try await Server(store)
+    try await server.probe()
+    let command = AdministrationCommand.deny(pin(3), force: true)
+    let request = DocumentState.Request(who: "ada", at: Self.now + 70, why: "stolen")
+    let facts = command.facts(in: await server.administration.documents(), request)
+    let judgement = ChangeJudgement(
+      confirmed: ChangeJudgement.Confirmed(
+        basis: ChangeJudgement.Confirmed.hash(facts, "key"), keyID: "key", who: "ada"))
+    let gate = Gate()
+    await store.hold(at: gate)
+    async let answer = server.refusal(of: command, judgement)
+    #expect(await eventually { gate.count == 1 })
+    await store.hold(at: Self.opened())
+    if isChanged {
+      _ = try await server.administration.perform(
+        .revoke(file: "b.json", id: "b.test:443", pin(2), force: false), by: "eve", why: ""
+      ) { _ in }
+    }
+    gate.open()
+    #expect(await answer == (isChanged ? AdministrationError.changedMeanwhile("ada") : nil))
+    let denied: Set<SPKIPin> = isChanged ? [] : [pin(3)]
+    let outcome = await server.outcome()
+    #expect(outcome.denied == [denied, denied])
+    #expect(outcome.listed == (isChanged ? [pin(3)] : [pin(2)]))
   }
 
   @Test("what somebody decided again since is not taken back with it")

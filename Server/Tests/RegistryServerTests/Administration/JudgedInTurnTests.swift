@@ -1,0 +1,129 @@
+import CanonicalJSON
+import SslPinningRules
+import TestSupport
+import Testing
+
+@testable import RegistryCore
+@testable import RegistryServer
+
+@Suite(
+  "A change is judged when its turn has come, not when it was asked for", .timeLimit(.minutes(3)))
+struct JudgedInTurnTests {
+  private static let on = "ui: {second_person: true}"
+  private static let keys = "[{fqdn: www.example.com}]"
+  private static let www = AdministeredService.file
+  private static let endpoint = AdministeredService.endpoint
+
+  @discardableResult
+  private static func call(
+    _ service: AdministeredService, as name: String, _ method: String, _ path: String,
+    _ body: String? = nil
+  ) async throws -> AdministeredService.Answer {
+    let token = try service.token(name, ttl: 604_800)
+    return try await service.call(
+      method, path, body, headers: ["Authorization": "Bearer \(token)"])
+  }
+
+  private static func propose(
+    _ service: AdministeredService, _ path: String, _ body: String
+  ) async throws -> (id: String, warnings: [String]) {
+    let answer = try await call(service, as: "alice", "POST", path, body)
+    #expect(answer.status == 202, "\(answer.json)")
+    let warnings = answer["proposal", "warnings"]?.arrayValue?.compactMap(\.stringValue) ?? []
+    return (try #require(answer["proposal", "id"]?.stringValue), warnings)
+  }
+
+  private static func confirm(
+    _ service: AdministeredService, as name: String, _ id: String
+  ) async throws -> AdministeredService.Answer {
+    try await call(service, as: name, "POST", "/proposals/\(id)/confirm", "{}")
+  }
+
+  private static func deny(_ pin: SPKIPin, _ more: String = "") -> String {
+    #"{"pin":"\#(pin.base64)","why":"stolen"\#(more)}"#
+  }
+
+  private static func denied(_ service: AdministeredService) async throws -> [String] {
+    let answer = try await call(service, as: "reader", "GET", "/denials")
+    return answer["denials"]?.arrayValue?.compactMap { $0.objectValue?["by"]?.stringValue } ?? []
+  }
+
+  // MARK: - What two people saw
+
+  /// Either denial alone leaves the host a key.
+  @Test("of two denials that two people confirm at once, the second is not what they saw")
+  func deniedAtOnce() async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    let observations = [UInt8(1), 2].map { key in
+      ProbeObservation(
+        vantage: LedgerBench.here, address: "192.0.2.\(key)",
+        outcome: .accepted(SeenChain(leaf: SeenCertificate(pin: pin(key)))))
+    }
+    service.scripted.observer.show(
+      ProbeResult(observations: observations), at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
+    let listed = try await service.published()["www.example.com"] ?? []
+    try #require(Set(listed) == [pin(1), pin(2)])
+    var ids: [String] = []
+    for key in [UInt8(1), 2] {
+      let (id, warnings) = try await Self.propose(
+        service, "/denials", Self.deny(pin(key), #","force":true"#))
+      #expect(warnings.isEmpty)
+      ids.append(id)
+    }
+    let edits = service.scripted.service.services.edits
+    edits.close()
+    async let first = Self.confirm(service, as: "bob", ids[0])
+    #expect(await eventually { edits.waits == 1 })
+    async let second = Self.confirm(service, as: "carol", ids[1])
+    edits.open()
+    #expect(try await first.status == 200)
+    let refused = try await second
+    #expect(refused.status == 409 && refused["code"] == "changed-meanwhile", "\(refused.json)")
+    #expect(try await Self.denied(service) == ["alice, confirmed by bob"])
+    await service.stop()
+  }
+
+  @Test(
+    "a change that waits is not made once a token that asks for it is ended",
+    arguments: [("alice", 403), ("bob", 403), ("carol", 200), ("", 403)])
+  func endedWhileItWaited(name: String, status: Int) async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    let (id, _) = try await Self.propose(service, "/denials", Self.deny(pin(9)))
+    let edits = service.scripted.service.services.edits
+    edits.close()
+    async let answer = Self.confirm(service, as: "bob", id)
+    #expect(await eventually { edits.waits == 1 })
+    let ended = AdminTokenIssuer.id(
+      of: try service.token(name.isEmpty ? "dave" : name, ttl: 604_800))
+    // The end of an edit opens the gate.
+    try await service.scripted.reload(
+      keys: Self.keys, server: name.isEmpty ? ", key: a-key-for-the-tokens" : "",
+      more: "ui: {second_person: true, revoked_tokens: ['\(ended)']}")
+    let made = try await answer
+    #expect(made.status == status, "\(made.json)")
+    #expect(made["code"] == (status == 403 ? "token-ended" : nil))
+    let document = try #require(service.scripted.service.duty.coordinators.first)
+    #expect(await document.state.deniedPins.contains(pin(9)) == (status == 200))
+    await service.stop()
+  }
+
+  @Test(
+    "what one person asked for, and waits while a second person is asked for by an edit, is proposed",
+    arguments: ["/denials", AdministeredService.endpoint + "/stage"], [false, true])
+  func secondPersonMeanwhile(path: String, isOn: Bool) async throws {
+    let service = try await AdministeredService.running()
+    let edits = service.scripted.service.services.edits
+    edits.close()
+    let body =
+      path == "/denials" ? Self.deny(pin(9)) : #"{"pin":"\#(pin(9).base64)","note":"x"}"#
+    async let answer = Self.call(service, as: "mallory", "POST", path, body)
+    #expect(await eventually { edits.waits == 1 })
+    try await service.scripted.reload(keys: Self.keys, more: isOn ? Self.on : "")
+    #expect(try await answer.status == (isOn ? 202 : 200))
+    #expect(try await Self.denied(service).isEmpty == (isOn || path != "/denials"))
+    let isListed = try await service.published()["www.example.com"]?.contains(pin(9))
+    #expect(isListed == (!isOn && path != "/denials"))
+    await service.stop()
+  }
+}
