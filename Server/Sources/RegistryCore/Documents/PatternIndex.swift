@@ -132,7 +132,7 @@ extension HostPattern {
   }
 
   /// Whether there is a host that both patterns speak of: their pins are then one list to a client.
-  func overlaps(_ other: HostPattern) -> Bool {
+  package func overlaps(_ other: HostPattern) -> Bool {
     switch (self, other) {
     case (.exact(let host), _): other.matches(host)
     case (_, .exact(let host)): matches(host)

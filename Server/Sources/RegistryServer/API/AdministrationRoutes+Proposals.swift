@@ -68,6 +68,15 @@ extension AdministrationRoutes {
       told.append("no key that their servers show would be left: \(list(hosts))")
     }
     switch command {
+    case .add(let file, let endpoint):
+      let document = documents.first { $0.file == file }
+      guard let added = document?.adding(endpoint) else { break }
+      told.append("its keys would count for \(list(added.patterns.map(\.description)))")
+      if documents.allSatisfy({ $0.listing(added).isEmpty }) {
+        told.append(
+          "no other endpoint has a key for these hosts: what it shows first is published, under whichever CA"
+        )
+      }
     case .decide(let decision):
       told.append(
         "it is about "

@@ -28,6 +28,7 @@ extension AdministrationCommand {
         + ["published"] + (keys?.keys.map(\.pin.base64).sorted() ?? [])
     }
     switch self {
+    case .add(let file, let endpoint): facts += Self.facts(adding: endpoint, to: file, documents)
     case .approve(let file, let id, let pin):
       facts += evidence(file, id, pin) + spoken(file, id)
     case .stage(let file, let id, _, _): facts += spoken(file, id)
@@ -50,9 +51,34 @@ extension AdministrationCommand {
         facts.append("\(key.file) \(key.endpoint) \(key.pin.base64)")
         facts += evidence(key.file, key.endpoint, key.pin) + spoken(key.file, key.endpoint)
       }
-    case .add, .remove, .deny: break
+    case .remove, .deny: break
     }
     return facts
+  }
+
+  /// What an endpoint would come back as, and who else speaks for its hosts. If nobody has a key for one of them, what it shows
+  /// first is published, under whichever CA.
+  private static func facts(
+    adding endpoint: WatchedEndpoint, to file: String, _ documents: [JudgedDocument]
+  ) -> [String] {
+    guard let document = documents.first(where: { $0.file == file }),
+      let added = document.adding(endpoint)
+    else { return [] }
+    let others = documents.flatMap { document in
+      document.speaking(for: added).map { other in
+        let keys = document.state.keysByEndpoint[other.id]
+        let isListed = keys?.keys.isEmpty == false
+        let hasShown = keys?.keys.contains { $0.staged == nil } == true
+        let authorities = keys?.authorities.keys.sorted().map(\.base64) ?? []
+        return "\(document.file) \(other.id) speaks for \(other.patterns.map(\.description))"
+          + ", is listed: \(isListed), has shown a key: \(hasShown), under \(authorities)"
+      }
+    }
+    return [
+      "for \(added.patterns.map(\.description))", "\(added.terms)",
+      "approval \((added.approval ?? document.approval).rawValue)", "union \(added.isUnion)",
+      "issuers \(added.issuers.pins.sorted().map(\.base64))",
+    ] + others.sorted()
   }
 
   /// The hosts that a forced change would leave without a key that their servers show, or lock out.

@@ -13,6 +13,28 @@ struct JudgedDocument: Sendable {
 
   /// The endpoints in force.
   var endpoints: [WatchedEndpoint] { state.endpoints(configured: configured) }
+
+  /// An endpoint as it would be in force if it were added; `nil` if it cannot be.
+  func adding(_ endpoint: WatchedEndpoint) -> WatchedEndpoint? {
+    var next = state
+    let request = DocumentState.Request(who: "", at: 0, why: "")
+    do throws(AdministrationError) {
+      _ = try next.add(endpoint, configured: configured, request)
+    } catch { return nil }
+    return next.endpoints(configured: configured).first { $0.id == endpoint.id }
+  }
+
+  /// Who speaks for a host of an endpoint that is not there yet, and has a key.
+  func listing(_ endpoint: WatchedEndpoint) -> [WatchedEndpoint] {
+    speaking(for: endpoint).filter { state.keysByEndpoint[$0.id]?.keys.isEmpty == false }
+  }
+
+  /// Who speaks for a host of an endpoint that is not there yet.
+  func speaking(for endpoint: WatchedEndpoint) -> [WatchedEndpoint] {
+    (endpoints + state.orphans).filter { other in
+      other.patterns.contains { pattern in endpoint.patterns.contains(where: pattern.overlaps) }
+    }
+  }
 }
 
 extension DocumentCoordinator {

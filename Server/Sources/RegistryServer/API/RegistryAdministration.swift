@@ -301,6 +301,7 @@ struct RegistryAdministration: Sendable {
   ) -> Bool {
     switch command {
     case .remove: true
+    case .add: judgement.confirmed != nil
     default: false
     }
   }

@@ -48,6 +48,64 @@ struct JudgedInTurnTests {
     return answer["denials"]?.arrayValue?.compactMap { $0.objectValue?["by"]?.stringValue } ?? []
   }
 
+  // MARK: - An endpoint that is added
+
+  /// Without the other endpoint, what the new one shows first would be published under any CA.
+  @Test(
+    "an endpoint is added beside those that spoke for its hosts when it was proposed, or not at all",
+    arguments: [AdministeredService.file, "other.example.net.json"], [false, true])
+  func addedBeside(file: String, isTakenOut: Bool) async throws {
+    let service = try await AdministeredService.running(
+      keys:
+        "[{fqdn: www.example.com}, {fqdn: api.example.com, file: \(Self.www)}, {fqdn: other.example.net}]",
+      more: Self.on)
+    let (id, warnings) = try await Self.propose(
+      service, "/documents/\(file)/endpoints", #"{"fqdn":"www.example.com","port":8443}"#)
+    #expect(warnings == ["its keys would count for www.example.com, *.www.example.com"])
+    if isTakenOut {
+      let answer = try await Self.call(
+        service, as: "mallory", "DELETE", "\(Self.endpoint)?why=x")
+      #expect(answer.status == 200, "\(answer.json)")
+    }
+    let answer = try await Self.confirm(service, as: "bob", id)
+    #expect(answer.status == (isTakenOut ? 409 : 200), "\(answer.json)")
+    #expect(answer["code"] == (isTakenOut ? "changed-meanwhile" : nil))
+    await service.stop()
+  }
+
+  @Test("who confirms an endpoint of other hosts is told that what it shows first is published")
+  func addedAlone() async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    let (id, warnings) = try await Self.propose(
+      service, "/documents/\(Self.www)/endpoints",
+      #"{"fqdn":"api.example.com","patterns":["api.example.com"]}"#)
+    #expect(warnings.count == 2)
+    #expect(warnings.first == "its keys would count for api.example.com")
+    #expect(warnings.last?.contains("what it shows first is published") == true)
+    #expect(try await Self.confirm(service, as: "bob", id).status == 200)
+    await service.stop()
+  }
+
+  @Test(
+    "one that was taken out comes back for the hosts that it was configured for when that was proposed, or not at all",
+    arguments: [("www.example.com", 200), ("pay.example.net", 409)])
+  func comesBack(host: String, status: Int) async throws {
+    let api = "{fqdn: api.example.com, file: \(Self.www)}"
+    func keys(_ host: String) -> String {
+      "[{fqdn: www.example.com, domainName: \(host), file: \(Self.www)}, \(api)]"
+    }
+    let service = try await AdministeredService.running(
+      keys: keys("www.example.com"), more: Self.on)
+    let out = try await Self.call(service, as: "alice", "DELETE", "\(Self.endpoint)?why=x")
+    #expect(out.status == 200, "\(out.json)")
+    let (id, _) = try await Self.propose(
+      service, "/documents/\(Self.www)/endpoints", #"{"fqdn":"www.example.com"}"#)
+    try await service.scripted.reload(keys: keys(host), more: Self.on)
+    let answer = try await Self.confirm(service, as: "bob", id)
+    #expect(answer.status == status, "\(answer.json)")
+    await service.stop()
+  }
+
   // MARK: - What two people saw
 
   /// Either denial alone leaves the host a key.
