@@ -138,6 +138,45 @@ struct AdminTests {
   }
 
   @Test(
+    "what waits for a second person and cannot be read is no silence, and what reads sends a token for reading alone",
+    arguments: [(200, 0), (404, 0), (503, 3)])
+  func unreadProposals(status: Int, exitCode: Int32) async throws {
+    let pages = try LocalHTTPServer { request in
+      if request.target.hasSuffix("/proposals") {
+        return .text(
+          status == 200 ? #"{"proposals": []}"# : #"{"error": "the store is away"}"#,
+          status: status)
+      }
+      return .text(#"{"items": [], "total": 0}"#)
+    }
+    let stage = try GetStage()
+    _ = try await Tool.run("keys", "generate", "--out", stage.directory.path("tls"))
+    try stage.directory.write(
+      """
+      keys: [{fqdn: localhost, file: all.json}]
+      storage: {type: memory}
+      tls: {dir: \(stage.directory.path("tls"))}
+      """, to: "config.yaml")
+    let outcome = try await Tool.run(
+      "admin", "pending", "--server", "http://127.0.0.1:\(pages.port)", "--config-path",
+      stage.directory.path(), "--name", "ada")
+    #expect(outcome.exitCode == exitCode, "\(outcome)")
+    #expect(outcome.stdout == "no key waits\n")
+    #expect(outcome.stderr.contains("the store is away") == (exitCode == 3))
+    let tokens = pages.requests.compactMap { request in
+      request.headers.first { $0.name.lowercased() == "authorization" }?.value
+    }
+    #expect(tokens.count == 2)
+    for token in tokens {
+      let claims = token.split(separator: ".").dropFirst().first.map(String.init) ?? ""
+      let base64 = claims.replacing("-", with: "+").replacing("_", with: "/")
+      let padding = String(repeating: "=", count: (4 - base64.count % 4) % 4)
+      let data = try #require(Data(base64Encoded: base64 + padding))
+      #expect(try JSONValue(parsing: [UInt8](data)).objectValue?["scope"] == .string("read"))
+    }
+  }
+
+  @Test(
     "an endpoint is added, paused, resumed and taken out, and the history has it all, page by page")
   func endpoints() async throws {
     let stage = try await AdminStage()

@@ -7,7 +7,8 @@ import SslPinningRules
 /// A call of the registry server's administration, as the `admin` commands make it.
 ///
 /// - Without `--token-file` it is made with a token of a minute, from the server's own configuration:
-///   whoever can read that is an administrator (`token`).
+///   whoever can read that is an administrator (`token`). For a call that reads, the token is for reading alone: while the server is
+///   down, anybody on this machine can listen in its place, and would be sent it.
 struct AdminCall {
   private static let server = Flag.text(
     "--server", "URL", "the registry server; by default where the configuration has it listen")
@@ -32,7 +33,8 @@ struct AdminCall {
   private let caller: JSONCaller
   let printsJSON: Bool
 
-  init(_ invocation: Invocation) throws(CommandFailure) {
+  /// - Parameter scope: what is asked for, without `--token-file`.
+  init(_ invocation: Invocation, scope: AdminScope = .decide) throws(CommandFailure) {
     printsJSON = invocation[Self.json]
     let (place, file) = (invocation[Self.server], invocation[Self.tokenFile])
     let configuration =
@@ -43,7 +45,7 @@ struct AdminCall {
       let bytes = try InputFile.read(file, limit: 65_536)
       token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     } else {
-      token = try Self.token(configuration, for: invocation[Self.name] ?? "admin")
+      token = try Self.token(configuration, for: invocation[Self.name] ?? "admin", scope)
     }
     // What no header can hold would be sent as no token.
     guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
@@ -71,6 +73,17 @@ struct AdminCall {
   ) async throws(CommandFailure) -> JSONObject {
     let object = try await ask(path, query, posting: body, expecting: members)
     if printsJSON { try Terminal.write(.object(object)) }
+    return object
+  }
+
+  /// Asks for what a server of before does not know; `nil` if it does not.
+  func askIfKnown(
+    _ path: [String], expecting members: [String]
+  ) async throws(CommandFailure) -> JSONObject? {
+    let (status, object) = try await send(path, [:], posting: nil)
+    if status == 404 { return nil }
+    guard (200...202).contains(status) else { throw Self.refusal(status, object) }
+    try check(object, expecting: members)
     return object
   }
 
@@ -211,7 +224,7 @@ struct AdminCall {
   }
 
   private static func token(
-    _ configuration: ServerConfiguration?, for name: String
+    _ configuration: ServerConfiguration?, for name: String, _ scope: AdminScope
   ) throws(CommandFailure) -> String {
     guard let configuration else { return "" }
     let issuer: AdminTokenIssuer
@@ -219,7 +232,8 @@ struct AdminCall {
       throw .couldNotFindOut("\(error)".addingHint("pass --token-file"))
     }
     do throws(AdminTokenError) {
-      return try issuer.token(for: name, at: Int64(Date().timeIntervalSince1970), ttl: 60)
+      return try issuer.token(
+        for: name, at: Int64(Date().timeIntervalSince1970), ttl: 60, scope: scope)
     } catch { throw .usage("--name \(name): \(error)") }
   }
 

@@ -34,7 +34,7 @@ enum AdminLists {
   ]
 
   private static func pending(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
-    let call = try AdminCall(invocation)
+    let call = try AdminCall(invocation, scope: .read)
     let items = try await call.list(["pending"], "items") { answer, known in
       Int64(known) < answer["total"]?.integerValue ?? 0
         ? ["offset": Int64(known), "limit": 1000] : nil
@@ -58,7 +58,7 @@ enum AdminLists {
       ])
     }
     try call.say(items.isEmpty ? "no key waits" : table.text)
-    if !call.printsJSON, let proposals = await AdminProposals.waiting(call, at: now) {
+    if !call.printsJSON, let proposals = try await AdminProposals.waiting(call, at: now) {
       try call.say("\n" + proposals)
     }
     return .yes
@@ -85,7 +85,7 @@ enum AdminLists {
   }
 
   private static func denials(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
-    let call = try AdminCall(invocation)
+    let call = try AdminCall(invocation, scope: .read)
     let denials = try await call.make(["denials"], expecting: ["denials"])["denials"]?.arrayValue
     var table = TextTable(header: ["PIN", "SINCE", "BY", "WHY"])
     for denial in denials?.compactMap(\.objectValue) ?? [] {
@@ -116,7 +116,7 @@ enum AdminLists {
 
   private static func history(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
     let path = ["documents", try invocation.require(AdminCommands.file), "history"]
-    let call = try AdminCall(invocation)
+    let call = try AdminCall(invocation, scope: .read)
     let entries = try await call.list(path, "entries", atMost: Int(invocation[limit] ?? 100)) {
       answer, _ in
       answer["next"]?.integerValue.map { ["before": $0, "limit": 1000] }

@@ -41,12 +41,11 @@ enum AdminProposals {
   }
 
   /// What waits for a second person, as a table; `nil` if nothing does, or the server knows no proposals.
-  static func waiting(_ call: AdminCall, at now: Int64) async -> String? {
-    let answer: JSONObject
-    do throws(CommandFailure) {
-      answer = try await call.make(["proposals"], expecting: ["proposals"])
-    } catch { return nil }
-    let proposals = answer["proposals"]?.arrayValue?.compactMap(\.objectValue) ?? []
+  static func waiting(
+    _ call: AdminCall, at now: Int64
+  ) async throws(CommandFailure) -> String? {
+    let answer = try await call.askIfKnown(["proposals"], expecting: ["proposals"])
+    let proposals = answer?["proposals"]?.arrayValue?.compactMap(\.objectValue) ?? []
     guard !proposals.isEmpty else { return nil }
     var table = TextTable(
       header: [
