@@ -1,5 +1,6 @@
 import HTTPServing
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 
 /// Who is connected to a vantage point, and who has to go. Pure, but for the sockets that it names.
@@ -9,11 +10,14 @@ import TLSTools
 ///   that a client came from last: a registry begins hundreds of probes at once.
 /// - An address may begin so many handshakes a second, which is what they cost. One that a client proved itself from is
 ///   not limited for an hour.
+/// - A client gets a tunnel while it has fewer than are free. Alone it gets half of them, and however many it holds, another
+///   key finds room: whoever stole the key of one registry does not silence this point for the others.
 struct VantageCrowd {
   private struct Guest {
     let address: [UInt8]
     let socket: Socket
-    var isProven = false
+    /// The key that it proved to have; `nil` without a tunnel.
+    var client: SPKIPin?
     var isLeaving = false
   }
 
@@ -27,7 +31,12 @@ struct VantageCrowd {
   /// Until when an address counts as a client's, in milliseconds.
   private var known: [[UInt8]: Int64] = [:]
 
-  init(tunnels: Int, strangers: Int) { (self.tunnels, self.strangers) = (tunnels, strangers) }
+  /// - Parameters:
+  ///   - tunnels: of one client alone; there are twice as many.
+  ///   - strangers: at once.
+  init(tunnels: Int, strangers: Int) {
+    (self.tunnels, self.strangers) = (2 * tunnels, strangers)
+  }
 
   /// Takes a new connection in.
   ///
@@ -40,7 +49,7 @@ struct VantageCrowd {
     }
     // Those that were sent away are still here until their threads have ended.
     guard guests.count < tunnels + 2 * strangers else { return false }
-    let waiting = guests.filter { !$0.value.isProven && !$0.value.isLeaving }
+    let waiting = guests.filter { $0.value.client == nil && !$0.value.isLeaving }
     if waiting.count >= strangers {
       let unknown = waiting.filter { !isKnown($0.value.address, at: now) }
       guard !unknown.isEmpty || isKnown(bucket, at: now) else { return false }
@@ -63,13 +72,14 @@ struct VantageCrowd {
 
   /// Notes that a connection is a client's.
   ///
-  /// - Returns: false if clients have all their places taken.
-  mutating func prove(_ number: Int, at now: Int64) -> Bool {
+  /// - Returns: false if this client has no place left.
+  mutating func prove(_ number: Int, as client: SPKIPin, at now: Int64) -> Bool {
     guard let guest = guests[number] else { return false }
     if known.count >= Self.mostKnown { known = known.filter { $0.value >= now } }
     if known.count < Self.mostKnown { known[guest.address] = now + Self.memory }
-    guard guests.values.count(where: \.isProven) < tunnels else { return false }
-    guests[number]?.isProven = true
+    let taken = guests.values.compactMap(\.client)
+    guard taken.count(where: { $0 == client }) < tunnels - taken.count else { return false }
+    guests[number]?.client = client
     return true
   }
 

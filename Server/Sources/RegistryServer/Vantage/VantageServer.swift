@@ -12,12 +12,13 @@ import TLSTools
 ///   ``VantageRules`` permits: a name that leads elsewhere meanwhile changes nothing.
 /// - A tunnel has room for a handshake: it ends after a minute, and after a quarter of a megabyte from either side. So
 ///   whoever stole a client's key can speak to enrolled endpoints, and to nobody else.
-/// - Every wait has a deadline, connections are counted (``VantageCrowd``), and each endpoint is dialled so often at most.
+/// - Every wait has a deadline, connections are counted (``VantageCrowd``), and each endpoint is dialled so often at most for
+///   one client. What one client uses up is not another's.
 /// - It sees of a handshake what any router on the way sees, and cannot change it unnoticed.
 package final class VantageServer: Sendable {
   /// Bounds; times are milliseconds.
   package struct Limits: Sendable {
-    /// Tunnels at once.
+    /// Tunnels at once of one client alone. There are twice as many, of which each client leaves the others some.
     package var tunnels = 512
     /// Connections at once that have proved nothing yet: a registry begins 256 probes at once, each with four questions at most.
     package var strangers = 1024
@@ -29,8 +30,8 @@ package final class VantageServer: Sendable {
     package var life: Int64 = 60_000
     /// In each direction of a tunnel.
     package var bytes = 262_144
-    /// Tunnels to one endpoint in a row, and then one each ``dialInterval``: what a dozen documents of one host ask for, if all
-    /// of them probe a fleet each two seconds. Who is refused is silent, and silence keeps no key away.
+    /// Tunnels of one client to one endpoint in a row, and then one each ``dialInterval``: what a dozen documents of one host
+    /// ask for, if all of them probe a fleet each two seconds. Who is refused is silent, and silence keeps no key away.
     package var dials = 240
     package var dialInterval: Int64 = 50
 
@@ -159,8 +160,9 @@ package final class VantageServer: Sendable {
   private func serve(
     _ stream: ByteStream, _ number: Int, _ client: String
   ) throws(SocketError) {
+    let key: SPKIPin
     do throws(SocketError) {
-      try admission.admit(stream, until: .after(milliseconds: limits.patience))
+      key = try admission.admit(stream, until: .after(milliseconds: limits.patience))
     } catch {
       if let leftOut = strangers.withLock({ $0.take(client, at: MonotonicReading.milliseconds()) })
       {
@@ -171,13 +173,13 @@ package final class VantageServer: Sendable {
       throw error
     }
     let end = Deadline.after(milliseconds: limits.life)
-    let isIn = crowd.withLock { $0.prove(number, at: MonotonicReading.milliseconds()) }
+    let isIn = crowd.withLock { $0.prove(number, as: key, at: MonotonicReading.milliseconds()) }
     var target: VantageTarget?
     do throws(TunnelRefusal) {
       let asked = try request(stream)
       target = asked.target
       guard isIn else { throw .tooOften }
-      let (server, address) = try open(asked)
+      let (server, address) = try open(asked, for: key)
       let head = "HTTP/1.1 200 OK\r\n\(TunnelAddress.field): \(address)\r\n\r\n"
       try answer(stream, Array(head.utf8))
       var relay = Relay(
@@ -186,9 +188,10 @@ package final class VantageServer: Sendable {
       do throws(SocketError) { try relay.run() } catch { server.socket.shutdown() }
     } catch {
       tell(
-        "vantage_tunnel_refused", about: "\(error) \(target.map { "\($0)" } ?? client)",
+        "vantage_tunnel_refused",
+        about: "\(error) \(key.base64) \(target.map { "\($0)" } ?? client)",
         [
-          ("client", client), ("target", target.map { "\($0)" } ?? ""),
+          ("client", client), ("key", key.base64), ("target", target.map { "\($0)" } ?? ""),
           ("status", "\(error.rawValue)"),
         ])
       try stream.write(error.answer, until: .after(milliseconds: limits.patience))
@@ -216,12 +219,14 @@ package final class VantageServer: Sendable {
   // MARK: - Dialling
 
   private func open(
-    _ request: TunnelRequest
+    _ request: TunnelRequest, for key: SPKIPin
   ) throws(TunnelRefusal) -> (ByteStream, address: String) {
     let (rules, target) = (rules.withLock { $0 }, request.target)
     guard rules.targets.contains(target) else { throw .notEnrolled }
     let now = MonotonicReading.milliseconds()
-    guard dials.withLock({ $0.ask("\(target)", at: now) }) == .allowed else { throw .tooOften }
+    guard dials.withLock({ $0.ask("\(key.base64) \(target)", at: now) }) == .allowed else {
+      throw .tooOften
+    }
     let deadline = Deadline.after(milliseconds: limits.dialling)
     guard let found = addresses(of: target, until: deadline) else {
       tell("vantage_threads_exhausted", about: "threads", [("target", "\(target)")])

@@ -43,20 +43,30 @@ package final class ProxyAdmission: TLSContext, Sendable {
 
   /// Runs the handshake of a connection that a client opened.
   ///
+  /// - Returns: the pin of the key that the client proved to have.
   /// - Throws: ``SocketError`` if the client did not prove in time that it is one of those.
-  package func admit(_ stream: ByteStream, until deadline: Deadline) throws(SocketError) {
+  package func admit(
+    _ stream: ByteStream, until deadline: Deadline
+  ) throws(SocketError) -> SPKIPin {
     try stream.startTLS(self) { session in
       SSL_set_accept_state(session)
       _ = identity.use(on: session)
     }
     try stream.handshake(until: deadline)
+    guard let session = stream.session, let leaf = SSL_get0_peer_certificate(session),
+      let pin = Self.pin(of: leaf)
+    else { throw .closed(reason: "the client showed no certificate") }
+    return pin
   }
 
   fileprivate func admits(_ leaf: OpaquePointer) -> Bool {
-    guard let certificate = try? Certificate(copying: leaf),
-      let pin = try? SPKIPin(certificateDER: certificate.der)
-    else { return false }
+    guard let pin = Self.pin(of: leaf) else { return false }
     return clients.contains(pin)
+  }
+
+  private static func pin(of leaf: OpaquePointer) -> SPKIPin? {
+    guard let certificate = try? Certificate(copying: leaf) else { return nil }
+    return try? SPKIPin(certificateDER: certificate.der)
   }
 }
 

@@ -16,6 +16,8 @@ final class VantageBench: Sendable {
   let server: VantageServer
   let site: LocalTLSServer
   let client: ServerIdentity
+  /// Another registry's.
+  let otherClient: ServerIdentity
   /// The names that were looked up, and what they lead to.
   let lookups = Locked<[String]>([])
   private let leads: Locked<[Endpoint]>
@@ -36,6 +38,7 @@ final class VantageBench: Sendable {
       .text("never asked")
     }
     client = try .selfSigned(names: ["client"])
+    otherClient = try .selfSigned(names: ["client"])
     identity = try .selfSigned(names: ["vantage"])
     leads = Locked([.loopback(site.port)])
     var limits = VantageServer.Limits()
@@ -43,7 +46,9 @@ final class VantageBench: Sendable {
     let texts = enrolled ?? ["\(Self.host):\(site.port)"]
     server = try VantageServer(
       on: "127.0.0.1:0", showing: identity,
-      to: [SPKIPin(certificateDER: client.leaf.der)],
+      to: [
+        SPKIPin(certificateDER: client.leaf.der), SPKIPin(certificateDER: otherClient.leaf.der),
+      ],
       rules: VantageRules(hosts: texts, networks: networks),
       limits: limits,
       resolver: NameResolver { [lookups, leads] host, _ in
@@ -89,8 +94,8 @@ final class VantageBench: Sendable {
   }
 
   /// The status that a client with a proof gets for these bytes; `nil` if it gets no answer.
-  func status(of bytes: String) async throws -> Int? {
-    let connection = try await connect(as: client)
+  func status(of bytes: String, as other: ServerIdentity? = nil) async throws -> Int? {
+    let connection = try await connect(as: other ?? client)
     return try await offTheCooperativePool { connection.status(of: bytes) }
   }
 }

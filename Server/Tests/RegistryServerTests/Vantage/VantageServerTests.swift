@@ -261,7 +261,31 @@ struct VantageFloodTests {
     withExtendedLifetime(idle) {}
   }
 
-  @Test("one tunnel more than there may be is refused as the point's fault, until one ends")
+  @Test("a client gets a tunnel while it has fewer than are free: another key always finds one")
+  func shares() {
+    var (crowd, last) = (VantageCrowd(tunnels: 4, strangers: 8), 0)
+    /// How many of ten connections get a tunnel.
+    func take(_ client: SPKIPin) -> Int {
+      (0..<10).filter { _ in
+        last += 1
+        let isIn = crowd.enter(last, Socket(owning: -1), from: "192.0.2.1", at: 0)
+        if isIn, crowd.prove(last, as: client, at: 0) { return true }
+        crowd.leave(last)
+        return false
+      }.count
+    }
+    #expect(take(pin(1)) == 4)
+    #expect(take(pin(1)) == 0)
+    #expect(take(pin(2)) == 2)
+    #expect(take(pin(3)) == 1)
+    // One tunnel of the first client ends: it is not for whoever had the most.
+    crowd.leave(1)
+    #expect(take(pin(1)) == 0)
+    #expect(take(pin(2)) == 0)
+    #expect(take(pin(3)) == 1)
+  }
+
+  @Test("one tunnel more than a client may have is refused as the point's fault, until one ends")
   func tunnels() async throws {
     let bench = try VantageBench { $0.tunnels = 2 }
     var open: [VantageClient] = []
@@ -276,6 +300,9 @@ struct VantageFloodTests {
     let refused = try await bench.probe()
     #expect(refused.outcome == .failure(.proxy(.refused(status: 429))))
     #expect(refused.blame == .proxy)
+    // Another registry does not suffer for it.
+    #expect(
+      try await bench.status(of: VantageBench.request(bench.target), as: bench.otherClient) == 200)
     open = []
     var isSeen = false
     for _ in 0..<50 where !isSeen { isSeen = try await bench.sees(bench.probe()) }
@@ -294,6 +321,9 @@ struct VantageFloodTests {
     }
     #expect(statuses == [502, 502, 502, 429, 429])
     #expect(try await bench.status(of: VantageBench.request("other.test:1")) == 502)
+    // Nor does one client use up the dials of another.
+    #expect(
+      try await bench.status(of: VantageBench.request("site.test:1"), as: bench.otherClient) == 502)
   }
 
   @Test(
