@@ -159,7 +159,7 @@ extension CandidateKey.HoldReason {
 /// on being refused. So an alert that came back within the hour takes five good probes in a row, and ten if it did so again.
 ///
 /// Not kept over a restart.
-struct ReturningAlerts: Sendable, Hashable {
+package struct ReturningAlerts: Sendable, Hashable {
   private struct Standing: Hashable {
     var returns = 0
     var good = 0
@@ -171,8 +171,11 @@ struct ReturningAlerts: Sendable, Hashable {
   private var known: [String: Standing] = [:]
   private static let (hour, patience): (Int64, [Int]) = (3600, [1, 5, 10])
 
+  /// None began yet.
+  package init() {}
+
   /// An alert began.
-  mutating func begin(_ identity: String, at now: Int64) {
+  package mutating func begin(_ identity: String, at now: Int64) {
     known = known.filter { _, one in one.ended.map { abs(now - $0) <= Self.hour } ?? true }
     known[identity] = Standing(returns: known[identity].map { $0.returns + 1 } ?? 0)
   }
@@ -181,7 +184,7 @@ struct ReturningAlerts: Sendable, Hashable {
   ///
   /// - Parameter isSeen: whether it showed what the alert is about.
   /// - Returns: whether the alert is over.
-  mutating func enter(_ identity: String, isSeen: Bool, at now: Int64) -> Bool {
+  package mutating func enter(_ identity: String, isSeen: Bool, at now: Int64) -> Bool {
     var one = known[identity] ?? Standing()
     one.good = isSeen ? 0 : one.good + 1
     let isOver = one.good >= Self.patience[min(one.returns, Self.patience.count - 1)]

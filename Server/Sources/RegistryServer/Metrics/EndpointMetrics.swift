@@ -221,9 +221,11 @@ final class VantageMetrics: Sendable {
     var reason: String
     /// In Unix seconds.
     let since: Int64
+    /// When it last answered in a probe that counts, if it has not been silent again.
+    fileprivate var answered: Int64?
   }
 
-  private let silent = Locked<[String: Silence]>([:])
+  private let silent = Locked(SilentVantages())
 
   /// A vantage point that answers, and has seen none of the endpoints since then that this server saw.
   private struct Blindness: Sendable {
@@ -239,8 +241,8 @@ final class VantageMetrics: Sendable {
 
   var all: [any ExposedMetric] { [up, failures] }
 
-  /// The vantage points that do not answer.
-  var silences: [String: Silence] { silent.withLock { $0 } }
+  /// The vantage points that do not answer, and those that fell silent again and have not answered for long enough.
+  var silences: [String: Silence] { silent.withLock { $0.silences } }
 
   /// Ends the series of vantage points that are configured no more.
   func configured(_ vantages: [String]) {
@@ -248,7 +250,7 @@ final class VantageMetrics: Sendable {
     up.keep(only: vantages.map { [$0] })
     failures.keep(
       only: ([ProbeObservation.direct] + vantages).flatMap { name in causes.map { [name, $0] } })
-    silent.withLock { $0 = $0.filter { vantages.contains($0.key) } }
+    silent.withLock { $0.keep(only: vantages) }
     blind.withLock { $0 = $0.filter { vantages.contains($0.key) } }
   }
 
@@ -273,9 +275,11 @@ final class VantageMetrics: Sendable {
       }
       up.cell(observation.vantage).set(reason == .answers ? 1 : 0)
       let isNew = silent.withLock { silent in
-        reason == .answers
-          ? silent.removeValue(forKey: observation.vantage) != nil
-          : note(reason.text ?? "", of: observation.vantage, in: &silent, at: now)
+        if let text = reason.text {
+          silent.note(text, of: observation.vantage, at: now)
+        } else {
+          silent.answer(of: observation.vantage, at: now)
+        }
       }
       guard isNew else { continue }
       changes.append(Change(vantage: observation.vantage, reason: reason.text))
@@ -304,20 +308,55 @@ final class VantageMetrics: Sendable {
     return .silent("it sees none of the endpoints that this server sees: \(reason)")
   }
 
-  /// - Returns: whether it is news.
-  private func note(
-    _ reason: String, of vantage: String, in silent: inout [String: Silence], at now: Int64
-  ) -> Bool {
-    let before = silent[vantage]
-    silent[vantage] = Silence(reason: reason, since: before?.since ?? now)
-    return before == nil
-  }
-
   /// Forgets what probes showed: another server probes now.
   func forgetProbes() {
     up.keep(only: [])
-    silent.withLock { $0 = [:] }
+    silent.withLock { $0 = SilentVantages() }
     blind.withLock { $0 = [:] }
+  }
+}
+
+/// Which vantage points are silent, and when that is over: see ``ReturningAlerts``. One that answers and is silent in turn
+/// would be told of without end.
+private struct SilentVantages {
+  private(set) var silences: [String: VantageMetrics.Silence] = [:]
+  private var returning = ReturningAlerts()
+
+  /// Seconds between two answers that count. All endpoints are seen through one point, so hundreds of probes may be good
+  /// between two that are not.
+  private static let pause: Int64 = 30
+
+  /// A probe showed that it is silent.
+  ///
+  /// - Returns: whether it is news.
+  mutating func note(_ reason: String, of vantage: String, at now: Int64) -> Bool {
+    let before = silences[vantage]
+    silences[vantage] = VantageMetrics.Silence(reason: reason, since: before?.since ?? now)
+    if before == nil {
+      returning.begin(vantage, at: now)
+    } else {
+      _ = returning.enter(vantage, isSeen: true, at: now)
+    }
+    return before == nil
+  }
+
+  /// A probe showed that it answers.
+  ///
+  /// - Returns: whether it is news: its silence is over.
+  mutating func answer(of vantage: String, at now: Int64) -> Bool {
+    guard let silence = silences[vantage],
+      silence.answered.map({ abs(now - $0) >= Self.pause }) ?? true
+    else { return false }
+    guard returning.enter(vantage, isSeen: false, at: now) else {
+      silences[vantage]?.answered = now
+      return false
+    }
+    silences[vantage] = nil
+    return true
+  }
+
+  mutating func keep(only vantages: [String]) {
+    silences = silences.filter { vantages.contains($0.key) }
   }
 }
 

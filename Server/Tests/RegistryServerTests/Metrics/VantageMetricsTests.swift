@@ -61,6 +61,47 @@ struct VantageMetricsTests {
   }
 
   @Test(
+    "one that falls silent again within the hour is told as back after five good probes in a row, then ten"
+  )
+  func flapping() throws {
+    metrics.vantages.configured(["oslo"])
+    let (silent, back) = (
+      VantageMetrics.Change(vantage: "oslo", reason: "gone"),
+      VantageMetrics.Change(vantage: "oslo", reason: nil)
+    )
+    var now: Int64 = 0
+    func probed(_ cause: ProbeFailureCause?, after seconds: Int64) -> [VantageMetrics.Change] {
+      now += seconds
+      return self.probed(cause, after: now)
+    }
+    #expect(probed(.vantage, after: 0) == [silent])
+    #expect(probed(nil, after: 2) == [back])
+    #expect(probed(.vantage, after: 2) == [silent])
+    for _ in 0..<20 {
+      #expect(probed(nil, after: 2).isEmpty)
+      // The metric hides nothing.
+      #expect(try isUp == 1)
+      #expect(probed(.vantage, after: 2).isEmpty)
+      #expect(try isUp == 0)
+    }
+    #expect(metrics.vantages.silences["oslo"]?.since == Self.now + 4)
+    // Good probes of many endpoints at once are one.
+    for _ in 0..<4 {
+      #expect(probed(nil, after: 30).isEmpty)
+      for _ in 0..<20 { #expect(probed(nil, after: 0).isEmpty) }
+    }
+    #expect(probed(nil, after: 29).isEmpty)
+    #expect(probed(nil, after: 1) == [back])
+    #expect(metrics.vantages.silences.isEmpty)
+    #expect(probed(.vantage, after: 60) == [silent])
+    for _ in 0..<9 { #expect(probed(nil, after: 60).isEmpty) }
+    #expect(probed(nil, after: 60) == [back])
+    // An hour without.
+    #expect(probed(.vantage, after: 3601) == [silent])
+    #expect(probed(nil, after: 2) == [back])
+  }
+
+  @Test(
     "one that answers and sees nothing that this server sees is as good as silent after five minutes"
   )
   func blindness() throws {
@@ -78,11 +119,15 @@ struct VantageMetricsTests {
     // Nothing comes of the endpoint through its tunnels: no word of the point, until it sees nothing at all.
     for seconds in [602, 700, 901] as [Int64] { #expect(probed(.timeout, after: seconds).isEmpty) }
     #expect(probed(.timeout, after: 902) == [.init(vantage: "oslo", reason: reason)])
-    #expect(probed(nil, after: 903) == [.init(vantage: "oslo", reason: nil)])
+    #expect(probed(nil, after: 903).isEmpty)
+    #expect(try isUp == 1)
     // Nor does this server see them: that says nothing of the point.
-    for seconds in [1000, 1200, 1400, 1600] as [Int64] {
+    for seconds in [1000, 1200, 1400] as [Int64] {
       #expect(probed(.refused, here: .refused, after: seconds).isEmpty)
     }
+    #expect(try isUp == 1)
+    let back = VantageMetrics.Change(vantage: "oslo", reason: nil)
+    #expect(probed(.refused, here: .refused, after: 1600) == [back])
   }
 
   @Test("ports of one name are told apart; what is taken out or paused leaves with all its series")
