@@ -419,6 +419,27 @@ import Testing
     }
   }
 
+  @Test("vantage points that are fewer than the quorum are told, and no others")
+  func fewPoints() throws {
+    let directory = try TemporaryDirectory()
+    let sources = ConfigurationSources(
+      directory: directory.path(), environment: ["XDG_STATE_HOME": "/s"])
+    for (points, quorum, isTold) in [
+      (0, nil, false), (1, nil, true), (1, 2, true), (2, nil, false), (2, 2, false), (2, 3, true),
+      (3, nil, false), (3, 3, false), (3, 4, true), (5, nil, false),
+    ] as [(Int, Int?, Bool)] {
+      let entries = (0..<points).map { "{name: p\($0), proxy: 'http://localhost:\($0 + 1)'}" }
+      let more = quorum.map { ", quorum: \($0)" } ?? ""
+      try directory.write(
+        "keys: [{fqdn: a.b}]\ntls: {vantage_points: [\(entries.joined(separator: ", "))]\(more)}",
+        to: "config.yaml")
+      let warnings = try sources.effective().warnings
+      #expect(warnings.count == (isTold ? 1 : 0), "\(points) \(quorum ?? 0)")
+      let numbers = "fewer points (\(points)) than the quorum (\(quorum ?? 2))"
+      #expect(warnings.allSatisfy { $0.contains(numbers) }, "\(warnings)")
+    }
+  }
+
   @Test("no secret is in what is shown, in any store and any form")
   func masked() throws {
     let directory = try TemporaryDirectory()

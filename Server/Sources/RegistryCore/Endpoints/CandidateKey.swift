@@ -317,8 +317,9 @@ public struct DecisionContext: Sendable {
   }
 
   /// Whether a key must wait because others are shown: as many as the quorum get only other keys, where this server is one
-  /// voice, or this server does and no quorum of vantage points sees the key. Silence does not count, so a vantage point that is down or
-  /// cut off from this server holds no key.
+  /// voice, or this server does and no quorum of vantage points sees the key. If there are fewer points than the quorum, as
+  /// many as there are points are enough for either: a single point is there to contradict this server. Silence does not
+  /// count, so a vantage point that is down or cut off from this server holds no key.
   ///
   /// - Parameters:
   ///   - others: the vantage points that got an answer, with other keys only.

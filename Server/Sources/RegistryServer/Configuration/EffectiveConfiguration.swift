@@ -47,7 +47,9 @@ public struct EffectiveConfiguration: Sendable {
     let issuers =
       [configuration.tls.issuers]
       + configuration.documents.flatMap { $0.endpoints.flatMap { [$0.issuers, $0.terms.ca] } }
-    warnings = Self.warnings(tree) + Set(issuers.flatMap(\.doubts)).sorted()
+    warnings =
+      Self.warnings(tree) + Self.fewPoints(configuration.tls, tree)
+      + Set(issuers.flatMap(\.doubts)).sorted()
   }
 
   /// In the order in which `keys` is shown.
@@ -83,6 +85,17 @@ public struct EffectiveConfiguration: Sendable {
           + " hint: the type names the store, as in postgres or redis"
       ]
     } ?? []
+  }
+
+  /// Points that are fewer than the quorum hold keys all the same (``DecisionContext/isOutvoted(by:against:)``), so whoever
+  /// has the only one, or stands before it, can have every rotation wait.
+  private static func fewPoints(_ tls: TLSConfiguration, _ tree: ConfigurationTree) -> [String] {
+    let (points, quorum) = (tls.vantagePoints.count, tls.effectiveQuorum)
+    guard points > 0, points < quorum else { return [] }
+    return [
+      "\(tree.origin(of: .tlsVantagePoints)): tls.vantage_points has fewer points (\(points)) than the quorum (\(quorum)):"
+        + " a key that nobody announced waits while these alone see others; hint: three points, in other networks"
+    ]
   }
 
   /// Where the URL of a store is given that no type goes with.

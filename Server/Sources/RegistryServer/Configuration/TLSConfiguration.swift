@@ -28,6 +28,8 @@ public struct TLSConfiguration: Sendable, Equatable {
   /// How many of the vantage points, this server included, settle something; `nil` is half of them all,
   /// and two at least.
   public var quorum: Int?
+  /// ``quorum``, or what it is by default.
+  var effectiveQuorum: Int { quorum ?? DecisionContext.quorum(of: vantagePoints.count) }
   /// CAs, by their keys, under which a new key needs no person though no key was seen under them yet.
   public var issuers: NamedIssuers
   /// What many endpoints that change at once lead to.

@@ -95,7 +95,7 @@ struct CoordinatorSettings: Sendable {
     approval = tls.approval
     interval = tls.interval
     vantages = Set([ProbeObservation.direct] + tls.vantagePoints.map(\.name))
-    quorum = tls.quorum ?? DecisionContext.quorum(of: tls.vantagePoints.count)
+    quorum = tls.effectiveQuorum
     issuers = tls.issuers.pins
     massChange = tls.massChange
   }
