@@ -15,8 +15,10 @@ actor ConditionSurvey {
   private var trend = RefusalTrend()
   private var hasTrendBegun = false
   private var reported: UInt64 = 0
-  /// What ends soon, and what reports amount to: found once a minute, because it walks all of them.
+  /// What ends soon: found once a minute, as is what reports amount to, because it walks all of them.
   private var ends: (made: Int64, conditions: [Condition])?
+  private var interceptions: [Condition] = []
+  private var reading: Task<Void, Never>?
 
   init(
     duty: Replication, services: CoordinatorServices, metrics: ServerMetrics, tokens: SeenTokens,
@@ -32,7 +34,7 @@ actor ConditionSurvey {
     let isLeading = duty.isLeading
     await beginTrend(at: now)
     // Of the probes of this server, which show nothing new meanwhile.
-    if !isLeading { ends = nil }
+    if !isLeading { (ends, interceptions) = (nil, []) }
     let found = await ofDocuments(at: now, isLeading)
     return FoundConditions(
       ofLeader: isLeading ? found.filter(\.isOfLeader) : nil,
@@ -52,7 +54,11 @@ actor ConditionSurvey {
         expires: snapshot.published?.expires, keySetEnd: snapshot.published?.keySetExpires,
         in: snapshot.file, at: now)
     }
-    if isDue { ends = (now, ending + (await interceptions())) }
+    if isDue {
+      ends = (now, ending)
+      interceptions = Self.interceptions(in: await reports.picture())
+      readReports()
+    }
     let silent = metrics.vantages.silences.map { vantage, silence in
       Condition(
         .alert(.vantageSilent), subject: vantage, since: silence.since,
@@ -62,12 +68,22 @@ actor ConditionSurvey {
       Condition(
         .alert(alert.kind), file: file, since: alert.since, message: alert.message)
     }
-    return found.withOneMassChange + (ends?.conditions ?? []) + silent + left
+    return found.withOneMassChange + (ends?.conditions ?? []) + interceptions + silent + left
   }
 
-  /// Once a minute, like what ends: reports are counted within seconds, and told apart by probes.
-  private func interceptions() async -> [Condition] {
-    await reports.picture().interceptions.map { found in
+  /// Reads what other servers took in meanwhile. No look waits for that, because the store may be away: the next one has it.
+  private func readReports() {
+    guard reading == nil else { return }
+    reading = Task {
+      let found = Self.interceptions(in: await reports.summary().picture)
+      reading = nil
+      // Another server may lead by now.
+      if ends != nil { interceptions = found }
+    }
+  }
+
+  private static func interceptions(in picture: ReportPicture) -> [Condition] {
+    picture.interceptions.map { found in
       Condition(
         .interception, subject: "\(found.host)", pin: found.pin, since: found.first,
         message: "\(found.reports) reports within a day of a chain that an authority issued"
