@@ -90,13 +90,15 @@ struct ReportPicture: Sendable {
   private(set) var verified: Int64 = 0
   /// Those with the most reports first, at most ``mostInterceptions``.
   private(set) var interceptions: [Interception] = []
+  /// All others, the newest first, at most ``mostOthers``.
+  private(set) var otherInterceptions: [Interception] = []
   /// How many reports came in each hour, the one under way last.
   let hourly: [Int64]
   private var met: [SPKIPin: [HostName: Met]] = [:]
 
   /// Seconds that it reaches back.
   static let reach: Int64 = 86_400
-  static let mostInterceptions = 20
+  static let (mostInterceptions, mostOthers) = (20, 200)
 
   init(of summary: ReportSummary) {
     time = summary.now
@@ -124,6 +126,10 @@ struct ReportPicture: Sendable {
       ($1.reports, $0.first, $0.pin) < ($0.reports, $1.first, $1.pin)
     }
     interceptions = Array(sorted.prefix(Self.mostInterceptions))
+    let others = sorted.dropFirst(Self.mostInterceptions).sorted {
+      ($1.first, $0.pin) < ($0.first, $1.pin)
+    }
+    otherInterceptions = Array(others.prefix(Self.mostOthers))
   }
 
   /// How many apps meet a key at the hosts of these patterns.
@@ -147,6 +153,26 @@ extension ReportSummary {
 }
 
 extension ReportPicture {
+  /// What people are told: each of the keys with the most reports, and all others together, which is told again once they are
+  /// more. Strangers choose which keys have many reports: those of twenty old certificates would hide the one that counts.
+  var conditions: [Condition] {
+    let each = interceptions.map { found in
+      Condition(
+        .interception, subject: "\(found.host)", pin: found.pin, since: found.first,
+        message: "\(found.reports) reports within a day of a chain that an authority issued"
+          + " (\(found.issuer)) for \(found.hosts.count) of the hosts, whose key no probe saw: somebody may stand between some apps and the server"
+      )
+    }
+    guard let since = otherInterceptions.map(\.first).min() else { return each }
+    let keys = otherInterceptions.map { "\($0.host) \($0.pin.base64)" }
+    var others = Condition(
+      .interception, since: since,
+      message: "besides \(each.count) keys with more reports, the same is reported of"
+        + " \(keys.count), the newest first: \(keys.joined(separator: ", "))")
+    others.listed = Set(otherInterceptions.map(\.pin.base64))
+    return each + [others]
+  }
+
   /// As administrators see it: reports by class, and by the hour.
   func shown(isCollecting: Bool) -> JSONValue {
     .object([

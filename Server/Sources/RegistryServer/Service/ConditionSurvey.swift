@@ -56,7 +56,7 @@ actor ConditionSurvey {
     }
     if isDue {
       ends = (now, ending)
-      interceptions = Self.interceptions(in: await reports.picture())
+      interceptions = await reports.picture().conditions
       readReports()
     }
     let silent = metrics.vantages.silences.map { vantage, silence in
@@ -75,20 +75,10 @@ actor ConditionSurvey {
   private func readReports() {
     guard reading == nil else { return }
     reading = Task {
-      let found = Self.interceptions(in: await reports.summary().picture)
+      let found = await reports.summary().picture.conditions
       reading = nil
       // Another server may lead by now.
       if ends != nil { interceptions = found }
-    }
-  }
-
-  private static func interceptions(in picture: ReportPicture) -> [Condition] {
-    picture.interceptions.map { found in
-      Condition(
-        .interception, subject: "\(found.host)", pin: found.pin, since: found.first,
-        message: "\(found.reports) reports within a day of a chain that an authority issued"
-          + " (\(found.issuer)) for \(found.hosts.count) of the hosts, whose key no probe saw: somebody may stand between some apps and the server"
-      )
     }
   }
 

@@ -154,6 +154,35 @@ struct ReportPictureTests {
     #expect(crowded.interceptions.first?.hosts.count == 30)
   }
 
+  @Test(
+    "keys with fewer reports than twenty others are told together, the newest first, and again once they are more"
+  )
+  func otherInterceptions() throws {
+    var ledger = ReportLedger()
+    func conditions() throws -> [Condition] {
+      ReportSummary(of: ledger, at: Self.now, known: try Self.knowledge()).picture.conditions
+    }
+    for leaf in 10..<30 as Range<UInt8> {
+      for app in ["one", "two"] {
+        var report = try Self.report("a.example", leaf, .verified)
+        report.app = app
+        ledger.add(report, at: Self.now - 60)
+      }
+    }
+    let twenty = try conditions()
+    #expect(twenty.count == 20 && twenty.allSatisfy { $0.pin != nil && $0.listed.isEmpty })
+    ledger.add(try Self.report("a.example", 8, .verified), at: Self.now - 50)
+    let one = try #require(try conditions().last)
+    #expect(one.pin == nil && one.message.hasSuffix(": a.example \(pin(8).base64)"))
+    ledger.add(try Self.report("x.a.example", 9, .verified), at: Self.now - 40)
+    let both = try conditions()
+    let two = try #require(both.last)
+    #expect(both.count == 21 && two.identity == one.identity && two.since == Self.now - 50)
+    #expect(
+      two.message.hasSuffix(": x.a.example \(pin(9).base64), a.example \(pin(8).base64)"))
+    #expect(one.listed.isStrictSubset(of: two.listed))
+  }
+
   @Test("each app version has its own line over time")
   func versions() throws {
     var ledger = ReportLedger()
