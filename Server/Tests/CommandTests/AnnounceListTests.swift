@@ -55,6 +55,17 @@ struct AnnounceListTests {
     try await stage.stopServer()
   }
 
+  @Test("a list that is none is named")
+  func badList() async throws {
+    let stage = try await AnnounceStage()
+    let site = try LocalHTTPServer { _ in .text("<html>") }
+    let bad = "http://127.0.0.1:\(site.port)/api/v1/all.json"
+    let early = try await stage.announce(
+      "--list", stage.list, "--list", bad, "--then", "true", patience: 1)
+    #expect(early.exitCode == 3 && early.stderr.contains("\(bad): "), "\(early.stderr)")
+    try await stage.stopServer()
+  }
+
   @Test(
     "a list that lost the key is found though another one cannot be looked at: the key is staged anew"
   )

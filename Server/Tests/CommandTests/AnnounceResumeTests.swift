@@ -117,17 +117,6 @@ struct AnnounceResumeTests {
     try await stage.stopServer()
   }
 
-  @Test("a list that is none is named")
-  func badList() async throws {
-    let stage = try await AnnounceStage()
-    let site = try LocalHTTPServer { _ in .text("<html>") }
-    let bad = "http://127.0.0.1:\(site.port)/api/v1/all.json"
-    let early = try await stage.announce(
-      "--list", stage.list, "--list", bad, "--then", "true", patience: 1)
-    #expect(early.exitCode == 3 && early.stderr.contains("\(bad): "), "\(early.stderr)")
-    try await stage.stopServer()
-  }
-
   @Test("a mirror that a list names is waited for: no command runs until it has the key, too")
   func mirror() async throws {
     let stage = try await AnnounceStage()

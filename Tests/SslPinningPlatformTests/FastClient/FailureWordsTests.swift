@@ -28,9 +28,10 @@ struct FailureWordsTests {
   func asked() async throws {
     let site = try PinnedSite { .redirect(to: $0.path + "x") }
     let other = try #require(URL(string: "gopher://localhost/"))
-    for (url, code) in [
-      (other, URLError.Code.unsupportedURL), (try site.url(), .httpTooManyRedirects),
-    ] {
+    let requests: [(URL, URLError.Code)] = [
+      (other, .unsupportedURL), (try site.url(), .httpTooManyRedirects),
+    ]
+    for (url, code) in requests {
       let error = await #expect(throws: URLError.self) {
         try await site.transport.data(for: URLRequest(url: url))
       }

@@ -85,8 +85,8 @@ struct RegistryAdministration: Sendable {
       guard case .noSuchKey = failure, !entries.isEmpty else { throw failure }
       return entries
     }
-    let entries = try await performAlone(command, in: file, by: who, why: why, judgement)
-    note(entries)
+    let entries = try await performAlone(
+      command, in: file, by: who, why: why, judgement, noting: note)
     if command.changesWatching, !entries.isEmpty { await changed(file) }
     return entries
   }
@@ -95,14 +95,51 @@ struct RegistryAdministration: Sendable {
   /// be good, and both make what nobody saw, or leave hosts without a key.
   private func performAlone(
     _ command: AdministrationCommand, in file: String, by who: String, why: String,
-    _ judgement: ChangeJudgement
+    _ judgement: ChangeJudgement, noting note: ([HistoryEntry]) -> Void
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let isAlone = judgement.confirmed != nil || looksBeyond(command, judgement)
     if isAlone { await everywhere.enter() }
     defer { if isAlone { everywhere.leave() } }
     let request = DocumentState.Request(who: who, at: clock.now(), why: why)
-    return try await perform(
-      command, by: try coordinator(of: file), request, judgedBy: judgement)
+    let coordinator = try coordinator(of: file)
+    let all =
+      looksBeyond(command, judgement) ? AllDocuments(coordinators, from: coordinator) : nil
+    let entries = try await perform(
+      command, by: coordinator, request, judgedBy: judgement, beside: all)
+    note(entries)
+    if let all, case .remove(_, let id) = command, !entries.isEmpty {
+      try await lookAgain(at: id, of: coordinator, all, request, noting: note)
+    }
+    return entries
+  }
+
+  /// Looks again at the other documents once an endpoint is taken out: each of two removals at two servers can be good, and both leave
+  /// hosts to what nobody saw. It is taken back then.
+  ///
+  /// - Throws: ``AdministrationError/leavesUnseen(_:)``.
+  private func lookAgain(
+    at id: String, of coordinator: DocumentCoordinator, _ all: AllDocuments,
+    _ request: DocumentState.Request, noting note: ([HistoryEntry]) -> Void
+  ) async throws(AdministrationError) {
+    // What is left of one that left the configuration is not put back: nothing tells who took it out.
+    guard let before = all.judged, before.endpoints.contains(where: { $0.id == id }) else { return }
+    let now = clock.now()
+    await all.look(at: now, anew: true)
+    var state = before.state
+    do throws(AdministrationError) {
+      _ = try state.remove(
+        id, configured: before.configured, beside: all.others.map(\.state), request)
+    } catch {
+      guard case .leavesUnseen = error else { return }
+      let objection = error
+      note(
+        try await coordinator.perform(at: now) { state, _ in
+          state.takeBackRemoval(
+            of: id, by: request, from: before.state, because: objection, at: now)
+        })
+      await changed(coordinator.file)
+      throw objection
+    }
   }
 
   /// Makes a change in every document that it concerns. A denial counts in all of them or, if one objects, in none.
@@ -132,7 +169,7 @@ struct RegistryAdministration: Sendable {
       var outcome = DocumentOutcome(file: coordinator.file)
       do throws(AdministrationError) {
         outcome.changes = try await perform(
-          command, by: coordinator, request, judgedBy: judgement, facts)
+          command, by: coordinator, request, judgedBy: judgement, within: facts)
         note(outcome.changes)
       } catch {
         if error.isObjection, !command.deniedPins.isEmpty {
@@ -266,16 +303,17 @@ struct RegistryAdministration: Sendable {
     return configured
   }
 
-  /// - Parameter facts: what of all documents the change is about; `nil` if it is about one, or nobody confirmed it.
+  /// - Parameters:
+  ///   - facts: what of all documents the change is about; `nil` if it is about one, or nobody confirmed it.
+  ///   - all: what it is judged by besides its document.
   private func perform(
     _ command: AdministrationCommand, by coordinator: DocumentCoordinator,
     _ request: DocumentState.Request, judgedBy judgement: ChangeJudgement,
-    _ facts: Set<String>? = nil
+    within facts: Set<String>? = nil, beside all: AllDocuments? = nil
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let (file, coordinators) = (coordinator.file, coordinators)
-    let all =
-      looksBeyond(command, judgement) ? AllDocuments(coordinators, from: coordinator) : nil
-    return try await coordinator.perform(at: request.at, beside: all) {
+    let look = all.map { all in { @Sendable in await all.look(at: request.at) } }
+    return try await coordinator.perform(at: request.at, after: look) {
       state, configured throws(AdministrationError) in
       // An edit of the configuration may have taken the document out while this waited.
       guard command.file == nil || coordinators().contains(where: { $0 === coordinator }) else {
@@ -287,6 +325,7 @@ struct RegistryAdministration: Sendable {
         throw AdministrationError.editedMeanwhile(file)
       }
       let own = JudgedDocument(file: file, configured: configured, state: state)
+      all?.note(own)
       try judgement.confirm(
         command, in: all?.documents(with: own) ?? [own], request, within: facts)
       let others = all?.others ?? []

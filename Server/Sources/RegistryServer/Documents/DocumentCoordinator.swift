@@ -105,19 +105,19 @@ actor DocumentCoordinator {
   /// Makes a change that somebody asked for. On return it is stored and published; if others kept changing the document while
   /// it was signed, the next one says it.
   ///
-  /// - Parameter all: what it is judged by besides the document, read when its turn has come.
+  /// - Parameter look: reads what it is judged by besides the document; called when its turn has come.
   /// - Throws: ``AdministrationError``; nothing was changed then, but for
   ///   ``AdministrationError/notStored(_:)``, which leaves that open.
   @discardableResult
   func perform(
-    at now: Int64, beside all: AllDocuments? = nil,
+    at now: Int64, after look: (@Sendable () async -> Void)? = nil,
     _ change:
       @escaping @Sendable (inout DocumentState, [WatchedEndpoint]) throws(AdministrationError)
       -> [HistoryEntry]
   ) async throws(AdministrationError) -> [HistoryEntry] {
     await untilTurn()
-    while let all {
-      await all.look(at: now)
+    while let look {
+      await look()
       // Others were let in meanwhile.
       guard machine.isWriting || services.edits.isClosed else { break }
       await untilTurn()

@@ -63,12 +63,17 @@ struct RemovedTogetherTests {
       try #require(waiting?.keys.isEmpty ?? true)
     }
 
-    /// Why an endpoint was not taken out.
-    func refusal(of command: AdministrationCommand) async -> AdministrationError? {
+    /// Why an endpoint was not taken out, and what was told of it meanwhile.
+    func refusal(
+      of command: AdministrationCommand
+    ) async -> (error: AdministrationError?, noted: [String]) {
+      var noted: [String] = []
       do throws(AdministrationError) {
-        _ = try await administration.perform(command, by: "ada", why: "") { _ in }
-        return nil
-      } catch { return error }
+        _ = try await administration.perform(command, by: "ada", why: "") {
+          noted += $0.map(\.event)
+        }
+        return (nil, noted)
+      } catch { return (error, noted) }
     }
   }
 
@@ -85,8 +90,10 @@ struct RemovedTogetherTests {
     async let second = server.refusal(of: Self.second)
     #expect(await eventually { server.administration.everywhere.waits == 1 })
     gate.open()
-    #expect(await first == nil)
-    #expect(await second == Self.refusal)
+    #expect(await first.error == nil)
+    let refused = await second
+    // Nothing of it was in force at any time.
+    #expect(refused.error == Self.refusal && refused.noted.isEmpty)
   }
 
   @Test("what another server has stored counts, though this one has not heard of it")
@@ -94,8 +101,35 @@ struct RemovedTogetherTests {
     let server = try await Server(store)
     try await server.probe()
     let other = try await Server(store)
-    #expect(await other.refusal(of: Self.second) == nil)
-    #expect(await server.refusal(of: Self.first) == Self.refusal)
+    #expect(await other.refusal(of: Self.second).error == nil)
+    let refused = await server.refusal(of: Self.first)
+    #expect(refused.error == Self.refusal && refused.noted.isEmpty)
+  }
+
+  /// Both were judged before either was made.
+  @Test("of two at two servers at once, one at least is taken back with all that the endpoint had")
+  func twoServersAtOnce() async throws {
+    let server = try await Server(store)
+    try await server.probe()
+    let other = try await Server(store)
+    let gate = Gate()
+    await store.hold(at: gate)
+    async let first = server.refusal(of: Self.first)
+    #expect(await eventually { gate.count == 1 })
+    async let second = other.refusal(of: Self.second)
+    #expect(await eventually { gate.count == 2 })
+    gate.open()
+    let answers = await [first, second]
+    #expect(answers.contains { $0.error == Self.refusal })
+    for (answer, file) in zip(answers, ["a.json", "b.json"]) where answer.error != nil {
+      #expect(answer.error == Self.refusal)
+      #expect(answer.noted == ["endpoint_removed", "endpoint_added"])
+      let record = try #require(try await store.record(named: file))
+      let state = try DocumentState(decoding: record.bytes, file: file)
+      #expect(state.tombstones.isEmpty)
+      #expect(state.keysByEndpoint["www.test:443"]?.keys.map(\.pin) == [pin(1)])
+      #expect(state.removed.isEmpty)
+    }
   }
 
   /// Without the second document nobody else speaks for the host.
@@ -110,6 +144,8 @@ struct RemovedTogetherTests {
     #expect(await eventually { server.services.edits.waits == 1 })
     if isBrought { server.inForce.withLock { $0 = server.coordinators } }
     server.services.edits.open()
-    #expect(await answer == (isBrought ? Self.refusal : nil))
+    let (error, noted) = await answer
+    #expect(error == (isBrought ? Self.refusal : nil))
+    #expect(noted == (isBrought ? [] : ["endpoint_removed"]))
   }
 }
