@@ -166,13 +166,9 @@ CURLcode pp_listen(struct transfer *t, CURL *easy) {
 }
 
 bool pp_transfer_is_lost(struct transfer *t) {
-  struct pp_handle *h = pp_handle_of(t->easy);
-  if (!t->begun || pp_handle_may_repeat(h)) return false;
+  if (!t->begun || pp_handle_may_repeat(pp_handle_of(t->easy))) return false;
   t->verdict = LOST;
-  // libcurl would send it again over this very connection, where the server may take it for the body that it still expects.
-  snprintf(t->message, sizeof t->message, "%s",
-           h && h->asks_again ? "the server answered 417 to Expect: 100-continue; hint: upload(for:from:) of the client sends none"
-                              : "the kept connection was dead");
+  snprintf(t->message, sizeof t->message, "the kept connection was dead");
   return true;
 }
 

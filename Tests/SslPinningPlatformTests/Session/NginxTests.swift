@@ -182,25 +182,6 @@ struct NginxTests {
     try await nginx.stop()
   }
 
-  @Test("sends no upload again that a server answers with 417, and says that it did")
-  func expectationFailed() async throws {
-    let nginx = try await nginx(
-      http2: false,
-      directives: "if ($http_expect) { return 417; } location / { return 200; }")
-    var post = URLRequest(url: try site.url(port: nginx.port), timeoutInterval: 20)
-    post.httpMethod = "POST"
-    post.httpBodyStream = InputStream(data: Data(repeating: 65, count: 3000))
-    let end: String
-    do {
-      // If the answer comes after a second, libcurl has sent the body, and does not ask again.
-      let (_, response) = try await site.session().data(for: post)
-      end = "\((response as? HTTPURLResponse)?.statusCode ?? 0)"
-    } catch { end = error.localizedDescription }
-    #expect(end.contains("417"))
-    #expect(try await nginx.accesses(waitingFor: 1).map(\.status) == [417])
-    try await nginx.stop()
-  }
-
   /// libcurl takes one of HTTP/1.1 that is in use for one that many can share once the host has one of HTTP/2.
   @Test(
     "asks for nothing over the connection of a request with a body that is under way, or of what that leads to",

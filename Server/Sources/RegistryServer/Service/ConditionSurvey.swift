@@ -15,10 +15,8 @@ actor ConditionSurvey {
   private var trend = RefusalTrend()
   private var hasTrendBegun = false
   private var reported: UInt64 = 0
-  /// What ends soon: found once a minute, as is what reports amount to, because it walks all of them.
+  /// What ends soon, and what reports amount to: found once a minute, because it walks all of them.
   private var ends: (made: Int64, conditions: [Condition])?
-  private var interceptions: [Condition] = []
-  private var reading: Task<Void, Never>?
 
   init(
     duty: Replication, services: CoordinatorServices, metrics: ServerMetrics, tokens: SeenTokens,
@@ -34,7 +32,7 @@ actor ConditionSurvey {
     let isLeading = duty.isLeading
     await beginTrend(at: now)
     // Of the probes of this server, which show nothing new meanwhile.
-    if !isLeading { (ends, interceptions) = (nil, []) }
+    if !isLeading { ends = nil }
     let found = await ofDocuments(at: now, isLeading)
     return FoundConditions(
       ofLeader: isLeading ? found.filter(\.isOfLeader) : nil,
@@ -54,11 +52,7 @@ actor ConditionSurvey {
         expires: snapshot.published?.expires, keySetEnd: snapshot.published?.keySetExpires,
         in: snapshot.file, at: now)
     }
-    if isDue {
-      ends = (now, ending)
-      interceptions = await reports.picture().conditions
-      readReports()
-    }
+    if isDue { ends = (now, ending + (await reports.picture().conditions)) }
     let silent = metrics.vantages.silences.map { vantage, silence in
       Condition(
         .alert(.vantageSilent), subject: vantage, since: silence.since,
@@ -68,18 +62,7 @@ actor ConditionSurvey {
       Condition(
         .alert(alert.kind), file: file, since: alert.since, message: alert.message)
     }
-    return found.withOneMassChange + (ends?.conditions ?? []) + interceptions + silent + left
-  }
-
-  /// Reads what other servers took in meanwhile. No look waits for that, because the store may be away: the next one has it.
-  private func readReports() {
-    guard reading == nil else { return }
-    reading = Task {
-      let found = await reports.summary().picture.conditions
-      reading = nil
-      // Another server may lead by now.
-      if ends != nil { interceptions = found }
-    }
+    return found.withOneMassChange + (ends?.conditions ?? []) + silent + left
   }
 
   /// What was reported before this server began is in the store, for all servers on it.

@@ -148,43 +148,6 @@ struct ServerConditionTests {
     await receiver.stop()
   }
 
-  @Test("at the next look of a minute, of an interception that another server took reports of")
-  func followersReports() async throws {
-    let now = TestClock().now()
-    let life = Validity(notBefore: now - 864_000, notAfter: now + 864_000)
-    let authority = try CertificateAuthority.makeRoot(name: "Root", validity: life)
-    let directory = try TemporaryDirectory()
-    let anchors = try directory.write(authority.root.pem, to: "ca.pem").path(
-      percentEncoded: false)
-    let storage = "{type: sqlite, dsn: DIR/registry.db}"
-    let leader = try ScriptedService(storage: storage, more: notify, anchors: anchors)
-    leader.observer.show(.accepted(pin(1)), at: Self.host)
-    try await leader.start()
-    await leader.service.probe(Self.host)
-    let follower = try ScriptedService(storage: storage, anchors: anchors, sharing: leader)
-    follower.observer.show(.accepted(pin(1)), at: Self.host)
-    try await follower.start(isLeading: false)
-    let identity = try authority.issue(names: [Self.host], validity: life)
-    let body = JSONValue.object([
-      "hostname": .string(Self.host),
-      "validated-certificate-chain": .array([.string(identity.leaf.pem)]),
-    ]).canonicalBytes
-    let address = try #require(follower.service.address)
-    let answer = try await HTTPProbe.fetch(
-      "http://\(address)\(ReportRoutes.path)", method: "POST", body: body)
-    #expect(answer.status == 204)
-    // It stores what it has.
-    await follower.service.stop()
-    leader.clock.advance(11)
-    await leader.service.probe(Self.host)
-    // One look that is due, and no second one.
-    leader.clock.advance(61)
-    #expect(await isTold("interception", "begun"))
-    #expect(told("interception").first?.json["subject"] == .string(Self.host))
-    await leader.service.stop()
-    await receiver.stop()
-  }
-
   @Test("when a token in use that was made to last ends within a week, which metrics tell, too")
   func endingToken() async throws {
     let server = try await AdministeredService.running(more: notify)
