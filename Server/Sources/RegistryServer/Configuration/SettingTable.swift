@@ -156,7 +156,8 @@ extension Setting {
         .of(\.tls.quorum, .integer(2...100)),
         help: "how many have to agree, vantage points and this server",
         details: "about a new CA this server counts only if there are fewer points than that; "
-          + "by default half of the points, and at least 2")
+          + "by default half of the points, and at least 2. If there are fewer points than that, "
+          + "[they alone can hold a key](vantage.md#how-many-hold-a-key), and `config check` warns")
     case .tlsIssuers:
       SettingRow(
         .of(\.tls.issuers, .issuers),
