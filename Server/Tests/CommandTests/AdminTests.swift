@@ -113,14 +113,8 @@ struct AdminTests {
     #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
   }
 
-  @Test("every key that waits is listed, and not those of the server's first page alone")
-  func manyPending() async throws {
-    let pages = try LocalHTTPServer { request in
-      guard request.target.contains("/pending?") else { return HTTPResponse(status: 404) }
-      let hosts = request.target.contains("offset=2") ? ["c"] : ["a", "b"]
-      let items = hosts.map { #"{"file": "all.json", "endpoint": "\#($0).test:443"}"# }
-      return .text(#"{"items": [\#(items.joined(separator: ", "))], "total": 3}"#)
-    }
+  /// What `admin pending` says of a server that is none.
+  private func pending(at server: LocalHTTPServer) async throws -> ChildProcess.Outcome {
     let stage = try GetStage()
     _ = try await Tool.run("keys", "generate", "--out", stage.directory.path("tls"))
     try stage.directory.write(
@@ -129,9 +123,20 @@ struct AdminTests {
       storage: {type: memory}
       tls: {dir: \(stage.directory.path("tls"))}
       """, to: "config.yaml")
-    let outcome = try await Tool.run(
-      "admin", "pending", "--server", "http://127.0.0.1:\(pages.port)", "--config-path",
+    return try await Tool.run(
+      "admin", "pending", "--server", "http://127.0.0.1:\(server.port)", "--config-path",
       stage.directory.path(), "--name", "ada")
+  }
+
+  @Test("every key that waits is listed, and not those of the server's first page alone")
+  func manyPending() async throws {
+    let pages = try LocalHTTPServer { request in
+      guard request.target.contains("/pending?") else { return HTTPResponse(status: 404) }
+      let hosts = request.target.contains("offset=2") ? ["c"] : ["a", "b"]
+      let items = hosts.map { #"{"file": "all.json", "endpoint": "\#($0).test:443"}"# }
+      return .text(#"{"items": [\#(items.joined(separator: ", "))], "total": 3}"#)
+    }
+    let outcome = try await pending(at: pages)
     for host in ["a", "b", "c"] {
       #expect(outcome.stdout.contains(" \(host).test:443 "), "\(outcome)")
     }
@@ -149,17 +154,7 @@ struct AdminTests {
       }
       return .text(#"{"items": [], "total": 0}"#)
     }
-    let stage = try GetStage()
-    _ = try await Tool.run("keys", "generate", "--out", stage.directory.path("tls"))
-    try stage.directory.write(
-      """
-      keys: [{fqdn: localhost, file: all.json}]
-      storage: {type: memory}
-      tls: {dir: \(stage.directory.path("tls"))}
-      """, to: "config.yaml")
-    let outcome = try await Tool.run(
-      "admin", "pending", "--server", "http://127.0.0.1:\(pages.port)", "--config-path",
-      stage.directory.path(), "--name", "ada")
+    let outcome = try await pending(at: pages)
     #expect(outcome.exitCode == exitCode, "\(outcome)")
     #expect(outcome.stdout == "no key waits\n")
     #expect(outcome.stderr.contains("the store is away") == (exitCode == 3))
