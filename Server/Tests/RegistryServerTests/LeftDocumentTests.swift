@@ -283,10 +283,11 @@ struct LeftDocumentTests {
     for host in ["m.test", "o.test"] { server.observer.show(.accepted(pin(1)), at: host) }
     try await server.start()
     for host in ["m.test", "o.test"] { await server.service.probe(host) }
+    // Before: the server probes what an edit brings by itself, and a key of before would be the first one there.
+    server.observer.show(.accepted(pin(2)), at: "m.test")
     try await server.reload(
       keys: "[{fqdn: m.test, file: b.json, approval: manual}, {fqdn: o.test, file: a.json}]",
       storage: Self.storage, judged: true)
-    server.observer.show(.accepted(pin(2)), at: "m.test")
     for _ in 0..<4 { await server.service.probe("m.test") }
     let people = AdministeredService(scripted: server)
     func remove() async throws -> Int {
