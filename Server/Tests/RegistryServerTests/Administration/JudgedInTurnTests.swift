@@ -129,11 +129,12 @@ struct JudgedInTurnTests {
       #expect(warnings.isEmpty)
       ids.append(id)
     }
+    let (one, other) = (ids[0], ids[1])
     let edits = service.scripted.service.services.edits
     edits.close()
-    async let first = Self.confirm(service, as: "bob", ids[0])
+    async let first = Self.confirm(service, as: "bob", one)
     #expect(await eventually { edits.waits == 1 })
-    async let second = Self.confirm(service, as: "carol", ids[1])
+    async let second = Self.confirm(service, as: "carol", other)
     edits.open()
     #expect(try await first.status == 200)
     let refused = try await second
