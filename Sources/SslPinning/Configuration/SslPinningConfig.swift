@@ -66,9 +66,8 @@ public struct SslPinningConfig: Hashable, Sendable {
   /// Seconds that one fetch of the registry may take in all.
   public var fetchTimeout: TimeInterval
   /// The most bytes that a registry may have when it is fetched or handed over. What was believed once is read from ``storage``
-  /// under another limit: the file may have 64 MiB, or five times this, if that is more. So all processes of an app that share a
-  /// storage need one value, and later versions no smaller one: with a smaller one, or above 12 MiB, hosts that vanished are let go of
-  /// for all of them.
+  /// under another limit: the file may have 64 MiB, or five times this, if that is more. So all processes that share a
+  /// storage need one value, and later versions no smaller one: a process with a smaller value drops vanished hosts for all of them.
   public var maximumRegistryBytes: Int
 
   /// A configuration with one signing key; only the first two have no default.

@@ -165,8 +165,8 @@ public struct StatementPart: Sendable {
     of trusted: TrustedRegistry, under trust: RegistryTrust, at clock: Int64,
     by road: TrustedRegistry.Road
   ) -> RegistryUpdate {
-    // The payload is checked last. In place of another one stands nothing, and what the client itself adds has no limit: a thief's
-    // long list would hold up the part that ends it.
+    // The payload is checked last. If it is not the believed one, an empty one takes its place. What the client itself adds has
+    // no limit. Otherwise a thief's long list would hold up the part that ends it.
     let isBelieved = trusted.stamp.payloadDigest == payloadDigest
     let (bytes, envelope): ([UInt8], RegistryEnvelope)
     do throws(RegistryError) {

@@ -44,9 +44,9 @@ struct AnnouncementOrder {
 /// but a moment: the others would lose the time to settle. A call that is about one announcement alone asks again and again.
 ///
 /// One server's places need not share their fate: a proxy in front of several registries hangs on the paths of one. So a
-/// place that was not asked yet has a moment after the others took their minute, too, and one that answered is always asked. But
-/// for those of servers that took ten minutes of the call with answers that are slow: beyond a quarter of an hour nobody would
-/// have looked at any list (``AnnouncementProgress``), those of other servers included.
+/// place that was not asked yet has a moment after the others took their minute, too, and one that answered is asked each time.
+/// Once slow servers have taken ten minutes of the call, their places are not asked any more. If a call takes longer than a quarter
+/// of an hour, no list counts as looked at (``AnnouncementProgress``), those of other servers included.
 final class SilentPlaces {
   private var (silent, answered): (Set<String>, Set<String>) = ([], [])
   /// For how many seconds servers were waited for in vain.
@@ -54,8 +54,8 @@ final class SilentPlaces {
   /// For how many seconds slow servers were waited for, whatever came of it.
   private var slow: [String: Double] = [:]
   private let remembers: Bool
-  /// In seconds: how long a place has, as long as apps wait (`SslPinningConfig.fetchTimeout`): what comes later comes to
-  /// none of them. Who fails before `long` costs little.
+  /// In seconds: how long a place has, which is how long apps wait (`SslPinningConfig.fetchTimeout`): none of
+  /// them gets what comes later. Who fails before `long` costs little.
   static let usual = 10.0
   private static let (long, moment) = (9.0, 3.0)
   /// In seconds: what one server may cost until a moment is left to each place, and until those are asked alone that answered.
