@@ -125,6 +125,7 @@ struct KeysTests {
       ])
       #expect(outcome.exitCode == 0, "\(outcome.stderr)")
       #expect(FileManager.default.fileExists(atPath: directory.path("sets/a.test.json")))
+      #expect(outcome.stderr.contains("prv.pem, the server's secret"))
     }
   }
 

@@ -119,6 +119,10 @@ enum KeysGenerate {
     } else {
       try Terminal.write(line: line)
     }
+    if !invocation[json] {
+      Terminal.say(
+        "wrote \(files.privateKey.path(percentEncoded: false)), the server's secret, and pub.pem")
+    }
     for hint in ceremony?.hints(files.privateKey) ?? [] { Terminal.say(hint) }
     if key.algorithm != .rs512 {
       Terminal.say(
