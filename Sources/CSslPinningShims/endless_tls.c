@@ -2,11 +2,15 @@
 #if defined(__linux__)
 #include "endless_tls.h"
 
+#include "own_curves.h"
+
 #include <pthread.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include <openssl/bio.h>
+#include <openssl/evp.h>
 #include <openssl/ssl.h>
 
 // A handshake has a dozen messages, and some servers cut their certificates into records of 512 bytes. A thousand cost
@@ -45,10 +49,20 @@ static int is_too_long(SSL *ssl) {
   return records > most_in_a_handshake;
 }
 
+// A callback cannot fail here either, and OpenSSL reads the message next. It is in the connection's own buffer: with lengths
+// that are too large it is none.
+static void spoil(const void *message, size_t count) {
+  enum { header = 4, lengths = 4 };
+  if (count >= header + lengths) memset((unsigned char *)message + header, 0xff, lengths);
+}
+
 static void hear(int is_sent, int version, int type, const void *bytes, size_t count, SSL *ssl,
                  void *argument) {
   (void)version, (void)argument;
   if (!is_sent && type == SSL3_RT_HEADER && is_too_long(ssl)) end(ssl);
+  if (!is_sent && type == SSL3_RT_HANDSHAKE && count > 0 &&
+      *(const unsigned char *)bytes == SSL3_MT_CERTIFICATE && pp_brings_own_curve(bytes, count))
+    spoil(bytes, count);
   if (is_sent || type != SSL3_RT_HANDSHAKE || count == 0 ||
       *(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST)
     return;
@@ -56,8 +70,42 @@ static void hear(int is_sent, int version, int type, const void *bytes, size_t c
   end(ssl);
 }
 
+// What is compressed would be read unseen.
+static void refuse_compressed(SSL_CTX *context) {
+#ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
+  SSL_CTX_set_options(context, SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
+#endif
+  (void)context;
+}
+
+// The largest group that servers have for DHE. One of 10 000 bits, which OpenSSL takes, costs a client more than a second.
+enum { most_of_a_group = 4096 };
+
+typedef int (*security)(const SSL *, const SSL_CTX *, int, int, int, void *, void *);
+static security ordinary;
+
+static int is_affordable(const SSL *ssl, const SSL_CTX *context, int operation, int bits, int number,
+                         void *other, void *argument) {
+  if (operation == SSL_SECOP_TMP_DH && other && EVP_PKEY_get_bits(other) > most_of_a_group) return 0;
+  return ordinary(ssl, context, operation, bits, number, other, argument);
+}
+
+static void find_ordinary(void) {
+  SSL_CTX *new = SSL_CTX_new(TLS_client_method());
+  if (new) ordinary = SSL_CTX_get_security_callback(new);
+  SSL_CTX_free(new);
+}
+
+static void limit_groups(SSL_CTX *context) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find_ordinary);
+  if (ordinary) SSL_CTX_set_security_callback(context, is_affordable);
+}
+
 void pp_tls_refuse_endless(SSL_CTX *context) {
   pthread_once(&index_once, make_index);
+  refuse_compressed(context);
+  limit_groups(context);
   SSL_CTX_set_msg_callback(context, hear);
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
 }
@@ -111,6 +159,7 @@ void pp_tls_read_in_turns(SSL_CTX *context) {
 
 void pp_tls_refuse_floods(SSL_CTX *context) {
   pthread_once(&index_once, make_index);
+  refuse_compressed(context);
   SSL_CTX_set_msg_callback(context, heard_index >= 0 ? hear_and_count : hear);
 }
 #endif

@@ -10,6 +10,7 @@
 #include "endless_tls.h"
 #include "kernel_clock.h"
 #include "localhost_names.h"
+#include "own_curves.h"
 #include "quiet_tls.h"
 #include "tls_library.h"
 #include "tlstools_shims.h"

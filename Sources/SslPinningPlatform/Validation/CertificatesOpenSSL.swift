@@ -1,5 +1,6 @@
 #if os(Linux)
   import CSslPinningOpenSSL
+  import CSslPinningShims
   import SslPinningRules
 
   /// A list of certificates inside OpenSSL that lives as long as one judgement.
@@ -41,7 +42,9 @@
     /// The certificate that `der` is, without anything behind it. The caller frees it.
     static func parse(der: [UInt8]) -> OpaquePointer? {
       der.withUnsafeBufferPointer { bytes in
-        guard let start = bytes.baseAddress else { return nil }
+        guard let start = bytes.baseAddress, !pp_brings_own_curve(start, bytes.count) else {
+          return nil
+        }
         var cursor: UnsafePointer<UInt8>? = start
         guard let certificate = d2i_X509(nil, &cursor, bytes.count) else { return nil }
         guard cursor == start + bytes.count else {

@@ -1,4 +1,5 @@
 import CSslPinningOpenSSL
+import CSslPinningShims
 import Foundation
 import SslPinningPlatform
 import SslPinningRules
@@ -76,6 +77,9 @@ public struct Certificate: Sendable, Hashable {
   func parsed() throws(CertificateError) -> OpenSSLObject { try Self.parse(der) }
 
   private static func parse(_ der: [UInt8]) throws(CertificateError) -> OpenSSLObject {
+    guard !pp_brings_own_curve(der, der.count) else {
+      throw .malformed(what: "certificate", reason: "its key is on no curve that has a name")
+    }
     OpenSSLErrors.clear()
     let (x509, rest) = der.withUnsafeBufferPointer { buffer in
       var cursor = buffer.baseAddress

@@ -1,0 +1,111 @@
+import CSslPinningOpenSSL
+import CSslPinningShims
+import Foundation
+import SslPinningPlatform
+import TLSTools
+import Testing
+
+@Suite("A certificate whose key brings a curve of its own")
+struct OwnCurvesTests {
+  /// By OpenSSL 3.0: `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -pkeyopt ec_param_enc:explicit`.
+  private static let own = [UInt8](
+    Data(
+      base64Encoded: """
+        MIICZzCCAg2gAwIBAgIUSCIqnwfGeKueR7vsyL8uFyKlfakwCgYIKoZIzj0EAwIwDjEMMAoGA1UE
+        AwwDb3duMCAXDTI2MTEzMDEyMTU1N1oYDzIxMjYxMTA2MTIxNTU3WjAOMQwwCgYDVQQDDANvd24w
+        ggFLMIIBAwYHKoZIzj0CATCB9wIBATAsBgcqhkjOPQEBAiEA/////wAAAAEAAAAAAAAAAAAAAAD/
+        //////////////8wWwQg/////wAAAAEAAAAAAAAAAAAAAAD///////////////wEIFrGNdiqOpPn
+        s+u9VXaYhrxlHQawzFOw9jvOPD4n0mBLAxUAxJ02CIbnBJNqZnjhE50mt4GffpAEQQRrF9Hy4SxC
+        R/i85uVjpEDydwN9gS3rM6D0oTlF2JjClk/jQuL+Gn+bjufrSnwPnhYrzjNXazFezsu2QGg3v1H1
+        AiEA/////wAAAAD//////////7zm+q2nF56E87nKwvxjJVECAQEDQgAE9Z7gfHz2R9NQgNQtqLjS
+        yLumIxIFn0DqIaOZ8SIauzuy6LznydskJ0ldhvSKmrUGZbjaOyZ6Jj0eYPvCjhcuxaNTMFEwHQYD
+        VR0OBBYEFG8zGEifVkRpiAh0p/zsK4UyWvhqMB8GA1UdIwQYMBaAFG8zGEifVkRpiAh0p/zsK4Uy
+        WvhqMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIhANYVzTfZfSbQVvqvT0MnS0lO
+        9QzJqXLLr0GHkV43wzr3AiBf9iHVFW0lV+ADLsgVxSHHt9df0wNmWnxHe1fPHelHDg==
+        """, options: .ignoreUnknownCharacters) ?? Data())
+
+  /// The bytes before its curve, as they may be spelt.
+  private static let spellings: [[UInt8]] = [
+    [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x30],
+    // Lengths and tags as BER allows them.
+    [0x06, 0x81, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x3f, 0x10],
+    // SM2's name for such keys.
+    [0x06, 0x08, 0x2a, 0x81, 0x1c, 0xcf, 0x55, 0x01, 0x82, 0x2d, 0x30],
+  ]
+
+  private func identity() throws -> ServerIdentity {
+    try CertificateAuthority.makeRoot(name: "Root").issue(names: ["localhost"])
+  }
+
+  @Test("is known from one that names its curve")
+  func known() throws {
+    let named = try identity().certificates.flatMap(\.der)
+    #expect(!pp_brings_own_curve(named, named.count) && !pp_brings_own_curve(nil, 0))
+    #expect(pp_brings_own_curve(Self.own, Self.own.count))
+    for beginning in Self.spellings {
+      let bytes = named + beginning
+      #expect(pp_brings_own_curve(bytes, bytes.count))
+      #expect(!pp_brings_own_curve(bytes, bytes.count - 1 - (beginning.last == 0x10 ? 1 : 0)))
+    }
+    // SM2's name is a curve's, too.
+    let key: [UInt8] =
+      [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01]
+      + [0x06, 0x08, 0x2a, 0x81, 0x1c, 0xcf, 0x55, 0x01, 0x82, 0x2d, 0x03, 0x42]
+    #expect(!pp_brings_own_curve(key, key.count))
+  }
+
+  @Test("is not read, wherever it comes from")
+  func unread() throws {
+    let named = try #require(try identity().certificates.first).der
+    #expect(try Certificate(der: named).der == named)
+    #expect(throws: CertificateError.self) { try Certificate(der: Self.own) }
+    let stack = try #require(CertificateStack())
+    #expect(stack.append(der: named) && !stack.append(der: Self.own))
+  }
+
+  /// Whether a client finishes a handshake with a server that shows a certificate beside its own.
+  private func shakes(
+    with extra: [UInt8], _ version: Int32, preparing prepare: (OpaquePointer?) -> Void
+  ) throws -> Bool {
+    let loaded = try LoadedIdentity(identity())
+    let contexts = [TLS_client_method(), TLS_server_method()].map { SSL_CTX_new($0) }
+    defer { for context in contexts { SSL_CTX_free(context) } }
+    SSL_CTX_ctrl(contexts[0], SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
+    prepare(contexts[0])
+    let client = try #require(SSL_new(contexts[0]))
+    defer { SSL_free(client) }
+    let server = try #require(SSL_new(contexts[1]))
+    defer { SSL_free(server) }
+    let (up, down) = (BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()))
+    BIO_up_ref(up)
+    BIO_up_ref(down)
+    SSL_set_bio(client, down, up)
+    SSL_set_bio(server, up, down)
+    SSL_set_connect_state(client)
+    SSL_set_accept_state(server)
+    try #require(loaded.use(on: server))
+    let x509 = extra.withUnsafeBufferPointer { bytes in
+      var cursor = bytes.baseAddress
+      return d2i_X509(nil, &cursor, bytes.count)
+    }
+    defer { X509_free(x509) }
+    try #require(SSL_ctrl(server, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(x509)) == 1)
+    for _ in 0..<4 {
+      SSL_do_handshake(client)
+      SSL_do_handshake(server)
+    }
+    return SSL_is_init_finished(client) == 1
+  }
+
+  @Test(
+    "ends the handshake before it is read, on requests, sessions, fetches and probes",
+    arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+  func handshake(version: Int32) throws {
+    let other = try #require(try identity().certificates.first).der
+    #expect(try shakes(with: Self.own, version) { _ in })
+    for prepare in [pp_tls_refuse_endless, pp_tls_read_in_turns, pp_tls_refuse_floods] {
+      #expect(try shakes(with: other, version) { prepare($0) })
+      #expect(try !shakes(with: Self.own, version) { prepare($0) })
+    }
+  }
+}
