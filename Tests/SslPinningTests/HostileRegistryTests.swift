@@ -86,6 +86,32 @@ struct HostileRegistryTests {
   }
 
   @Test(
+    "cannot have a firewall before the honest one turn a client away for good, by a tag that it refuses",
+    arguments: [403, 429, 500])
+  func refusedTag(status: Int) async throws {
+    let tag = "\"${jndi:ldap://x}\""
+    let key = JSONValue.string(String(repeating: "A", count: 43) + "=")
+    let next = try TestRegistry.document([
+      .object(["domainName": .string("a.localhost"), "key": key])
+    ])
+    let document = Locked(try Self.document())
+    let server = try LocalHTTPServer { request in
+      request.header("If-None-Match") == tag
+        ? HTTPResponse(status: status)
+        : HTTPResponse(headers: [HTTPField("ETag", tag)], body: document.withLock { $0 })
+    }
+    var config = try TestRegistry().config()
+    config.endpointUrl = "http://127.0.0.1:\(server.port)/api/v1/test.json"
+    let client = try await SslPinningClient(config: config)
+    document.withLock { $0 = next }
+    let isChange = try? await client.refresh()
+    // "Not now" is about no tag.
+    #expect(isChange == (status == 403 ? true : nil))
+    let tags = server.requests.map { $0.header("If-None-Match") }
+    #expect(tags == [nil, tag] + (status == 403 ? [nil] : []))
+  }
+
+  @Test(
     "is not asked in clear text by a name that a resolver may send elsewhere",
     arguments: [
       "http://localhost./r.json", "http://a.localhost./r.json", "http://localhost%2e/r.json",
