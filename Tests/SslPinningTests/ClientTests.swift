@@ -191,6 +191,7 @@ struct ClientTests {
   @Test(
     "takes no \"unchanged\" after a refusal: a mirror whose tag never changes hides no rotation")
   func constantTag() async throws {
+    var tag: String?
     func publish(_ identity: ServerIdentity) throws {
       let document = try TestRegistry.document([
         .object([
@@ -198,8 +199,9 @@ struct ClientTests {
           "key": .string(try SPKIPin(certificateDER: identity.leaf.der).base64),
         ])
       ])
-      registry.answer(
-        HTTPResponse(headers: [HTTPField("ETag", "\"5f-400\"")], body: document))
+      let first = tag ?? TestRegistry.tag(of: document)
+      tag = first
+      registry.answer(HTTPResponse(headers: [HTTPField("ETag", first)], body: document))
     }
     try publish(identity)
     let client = try await client()

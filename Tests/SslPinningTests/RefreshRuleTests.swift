@@ -45,7 +45,7 @@ struct RefreshRuleTests {
         return .object(entry)
       })
     registry.answer(
-      HTTPResponse(headers: [HTTPField("ETag", "\"\(document.hashValue)\"")], body: document))
+      HTTPResponse(headers: [HTTPField("ETag", TestRegistry.tag(of: document))], body: document))
   }
 
   private func client() async throws -> SslPinningClient {

@@ -48,7 +48,12 @@ final class TestRegistry: Sendable {
           "key": .string(try SPKIPin(certificateDER: identity.leaf.der).base64),
         ])
       })
-    answer(HTTPResponse(headers: [HTTPField("ETag", "\"\(document.hashValue)\"")], body: document))
+    answer(HTTPResponse(headers: [HTTPField("ETag", Self.tag(of: document))], body: document))
+  }
+
+  /// The tag that a registry server gives a document.
+  static func tag(of document: [UInt8]) -> String {
+    "\"\(StrictBase64.encode(Digest.sha256(document)))\""
   }
 
   /// A document with these entries, signed by `key`.

@@ -53,9 +53,21 @@ package enum RegistrySource: Sendable {
         let request = DocumentRequest(
           url: try ask.url(own: url), etag: ask.etag, maximumBytes: config.maximumRegistryBytes,
           timeout: config.fetchTimeout, bypassesCaches: ask.bypassesCaches, at: ask.time)
-        return .success(try await fetcher.fetch(request))
+        return .success(try await fetcher.fetch(request).withProvedTag)
       } catch { return .failure(error) }
     }
+  }
+}
+
+extension FetchedDocument {
+  /// The same, with its tag only if that is the document's own digest, which is what the registry server calls it.
+  ///
+  /// Whoever once answers for a registry could give out an old document under the tag of the newest: the honest server would
+  /// call it unchanged long after he has left. Or under a tag that a firewall refuses in a request.
+  var withProvedTag: FetchedDocument {
+    guard case .fresh(let bytes, let tag?) = self else { return self }
+    let own = "\"\(StrictBase64.encode(Digest.sha256(bytes)))\""
+    return .fresh(bytes, etag: tag == own ? tag : nil)
   }
 }
 

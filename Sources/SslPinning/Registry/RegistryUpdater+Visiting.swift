@@ -22,16 +22,9 @@ struct RegistryVisitor: Sendable {
   ) async -> Result<FetchedDocument, FetchError> {
     // A tag belongs to the app's own URL.
     let etag = place == .own && tag?.part == part ? tag?.value : nil
-    var request = RegistrySource.Ask(
-      place: place, part: part, etag: etag, bypassesCaches: bypassesCaches, time: time)
-    let answer = await fetch(request)
-    guard etag != nil, case .failure(let error) = answer, error.isAboutRequest else {
-      return answer
-    }
-    // Whoever once gave out the document chose its tag. With one that a firewall before the registry refuses he would keep this
-    // client from all that is newer, long after he has left.
-    request.etag = nil
-    return await fetch(request)
+    return await fetch(
+      .init(
+        place: place, part: part, etag: etag, bypassesCaches: bypassesCaches, time: time))
   }
 
   /// The document that a statement part belongs to: with the payload that is believed, or what one of these
@@ -137,7 +130,8 @@ extension RegistryUpdater {
   ) async -> (Visit?, isNews: Bool) {
     let answer = await visitor.ask(place, for: part)
     switch answer {
-    case .failure(let error) where error.isAboutRequest:
+    case .failure(.status(let code, _))
+    where (400..<500).contains(code) && ![408, 429].contains(code):
       // For the life of the process: it is a server of whole documents.
       _ = state.withLock { $0.withoutParts.insert(place) }
       return (nil, false)
@@ -296,14 +290,6 @@ extension RegistryUpdater {
       fetch: fetch)
     let places = [.own] + asked.mirrors.map(RegistrySource.Place.mirror)
     return await visitor.document(of: part, at: places, trust.limits)
-  }
-}
-
-extension FetchError {
-  /// Whether the server says that it will answer no such request, rather than not now.
-  fileprivate var isAboutRequest: Bool {
-    guard case .status(let code, _) = self else { return false }
-    return (400..<500).contains(code) && ![408, 429].contains(code)
   }
 }
 
