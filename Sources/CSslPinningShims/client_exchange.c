@@ -364,7 +364,9 @@ CURLcode pp_exchange_wait_long(pp_exchange *x) {
 
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *x) {
   x->is_plain = false;
-  return curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 1L);
+  // Whoever lied about the name's addresses, and left, would go on for a minute in libcurl's memory.
+  CURLcode code = curl_easy_setopt(x->easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+  return code ? code : curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 1L);
 }
 
 CURLcode pp_exchange_leave_connection(pp_exchange *x) {

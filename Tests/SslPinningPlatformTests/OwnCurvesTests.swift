@@ -39,7 +39,7 @@ struct OwnCurvesTests {
 
   @Test("is known from one that names its curve")
   func known() throws {
-    let named = try identity().certificates.flatMap(\.der)
+    let named = try identity().leaf.der
     #expect(!pp_brings_own_curve(named, named.count) && !pp_brings_own_curve(nil, 0))
     #expect(pp_brings_own_curve(Self.own, Self.own.count))
     for beginning in Self.spellings {
@@ -56,7 +56,7 @@ struct OwnCurvesTests {
 
   @Test("is not read, wherever it comes from")
   func unread() throws {
-    let named = try #require(try identity().certificates.first).der
+    let named = try identity().leaf.der
     #expect(try Certificate(der: named).der == named)
     #expect(throws: CertificateError.self) { try Certificate(der: Self.own) }
     let stack = try #require(CertificateStack())
@@ -101,7 +101,7 @@ struct OwnCurvesTests {
     "ends the handshake before it is read, on requests, sessions, fetches and probes",
     arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
   func handshake(version: Int32) throws {
-    let other = try #require(try identity().certificates.first).der
+    let other = try identity().leaf.der
     #expect(try shakes(with: Self.own, version) { _ in })
     for prepare in [pp_tls_refuse_endless, pp_tls_read_in_turns, pp_tls_refuse_floods] {
       #expect(try shakes(with: other, version) { prepare($0) })

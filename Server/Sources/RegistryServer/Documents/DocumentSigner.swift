@@ -140,10 +140,8 @@ public struct DocumentSigner: Sendable {
       onlineKeys = try statements.onlineKeys(for: keySets, at: now)
       document.keySets = keySets.map(\.json)
       let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
-      var hosts = content.hosts
-      if number.epoch != state.number?.epoch { hosts += content.denying }
       document.terms = RegistryDocument.Terms(
-        number: number, issued: now, expires: now + Self.horizon, hosts: hosts,
+        number: number, issued: now, expires: now + Self.horizon, hosts: content.hosts,
         denied: content.denied, removed: content.removed,
         previous: last.statement(of: file), mirrors: content.mirrors)
     } else if state.number != nil {
