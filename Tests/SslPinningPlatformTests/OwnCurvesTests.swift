@@ -1,9 +1,10 @@
 import CSslPinningOpenSSL
 import CSslPinningShims
 import Foundation
-import SslPinningPlatform
 import TLSTools
 import Testing
+
+@testable import SslPinningPlatform
 
 @Suite("A certificate whose key brings a curve of its own")
 struct OwnCurvesTests {
