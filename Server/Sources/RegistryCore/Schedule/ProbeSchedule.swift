@@ -10,8 +10,8 @@ import SslPinningRules
 ///   each endpoint is probed after a random part of its pause. From then on probes come up to a tenth of the
 ///   pause early and never late: the pause is a promise.
 /// - The pause counts from the beginning of a probe.
-/// - A failing endpoint is probed after its pause, then after two, four and eight times that: at most ten
-///   times, and at most ten minutes, but never more often than if it answered. One answer ends the back-off.
+/// - A failing endpoint keeps its pause: one that was down may come back with another key, which is to be published as soon as any
+///   other.
 ///
 /// Pure: values in, values out. Times are milliseconds of a clock that never jumps.
 package struct ProbeSchedule: Sendable {
@@ -28,18 +28,15 @@ package struct ProbeSchedule: Sendable {
     package var closeInterval: Int64 = 20_000
     /// The most quick repeats in a row; then the endpoint waits for its turn again.
     package var quickRepeats: Int
-    /// The longest pause of a failing endpoint, unless its own is longer.
-    package var longestBackOff: Int64
 
     package init(
       limit: Int = 256, failingLimit: Int? = nil, confirmationInterval: Int64 = 2000,
-      quickRepeats: Int = 11, longestBackOff: Int64 = 600_000
+      quickRepeats: Int = 11
     ) {
       self.limit = max(1, limit)
       self.failingLimit = max(1, failingLimit ?? limit / 4)
       self.confirmationInterval = confirmationInterval
       self.quickRepeats = quickRepeats
-      self.longestBackOff = longestBackOff
     }
   }
 
@@ -65,7 +62,7 @@ package struct ProbeSchedule: Sendable {
     /// Whether another probe was requested while one was running.
     var isAskedFor = false
     var probes = 0
-    var failures = 0
+    var isFailing = false
     var quickRepeats = 0
   }
 
@@ -133,7 +130,7 @@ package struct ProbeSchedule: Sendable {
     guard underWay < settings.limit, let place = takePlace(at: now) else { return nil }
     lastTurn += 1
     underWay += 1
-    let isFailing = (entries[place.id]?.failures ?? 0) > 0
+    let isFailing = entries[place.id]?.isFailing == true
     if isFailing { failingUnderWay += 1 }
     entries[place.id]?.ticket = nil
     entries[place.id]?.started = now
@@ -166,7 +163,7 @@ package struct ProbeSchedule: Sendable {
     entry.probes += 1
     let isQuick = outcome == .soon && entry.quickRepeats < settings.quickRepeats
     entry.quickRepeats = isQuick ? entry.quickRepeats + 1 : 0
-    entry.failures = outcome == .failed ? entry.failures + 1 : 0
+    entry.isFailing = outcome == .failed
     let isAskedFor = entry.isAskedFor
     entry.isAskedFor = false
     entries[id] = entry
@@ -195,16 +192,10 @@ package struct ProbeSchedule: Sendable {
   /// Plans the next probe after the pause, or after `longest` if that is shorter.
   private mutating func planTurn(_ id: String, at now: Int64, pause longest: Int64 = .max) {
     guard let entry = entries[id] else { return }
-    let pause = Double(min(pauseAfterFailures(entry), longest))
-    let part = entry.probes < 2 && entry.failures == 0 ? 0.02...1 : 0.9...1
+    let pause = Double(min(entry.pause, longest))
+    let part = entry.probes < 2 && !entry.isFailing ? 0.02...1 : 0.9...1
     let wait = Int64(pause * Double.random(in: part, using: &random))
-    plan(id, entry.failures > 0 ? .failing : .usual, at: max(now, (entry.started ?? now) + wait))
-  }
-
-  private func pauseAfterFailures(_ entry: Entry) -> Int64 {
-    guard entry.failures > 1 else { return entry.pause }
-    let factor = min(10, Int64(1) << min(entry.failures - 1, 4))
-    return max(entry.pause, min(entry.pause * factor, settings.longestBackOff))
+    plan(id, entry.isFailing ? .failing : .usual, at: max(now, (entry.started ?? now) + wait))
   }
 
   private mutating func plan(_ id: String, _ line: ProbeQueues.Line, at due: Int64) {
@@ -256,7 +247,7 @@ package enum NextProbe: Sendable, Hashable {
   case closely
   /// After its normal interval.
   case onSchedule
-  /// With back-off: it did not answer.
+  /// After its normal interval, behind those that answer: it did not.
   case failed
   /// Not again: it is no longer watched.
   case never
