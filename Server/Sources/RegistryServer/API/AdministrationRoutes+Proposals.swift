@@ -65,7 +65,11 @@ extension AdministrationRoutes {
     }
     var told: [String] = []
     if !hosts.isEmpty {
-      told.append("no key that their servers show would be left: \(list(hosts))")
+      let cause =
+        if case .setTerms = command { "no CA above their servers' keys would be asked for" } else {
+          "no key that their servers show would be left"
+        }
+      told.append("\(cause): \(list(hosts))")
     }
     switch command {
     case .add(let file, let endpoint):

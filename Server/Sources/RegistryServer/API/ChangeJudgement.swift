@@ -60,12 +60,16 @@ enum AdministrationCommand: Sendable {
     }
   }
 
-  /// What a forced denial would be without force; `nil` for all else.
+  /// What a forced change would be without force; `nil` for all else.
   var unforced: AdministrationCommand? {
     switch self {
     case .deny(let pin, force: true): .deny(pin, force: false)
     case .decide(let decision) where decision.verdict == .deny(force: true):
       .decide(HeldDecision(.deny(force: false), decision.keys))
+    case .revoke(let file, let id, let pin, force: true):
+      .revoke(file: file, id: id, pin, force: false)
+    case .setTerms(let file, let id, let change, force: true):
+      .setTerms(file: file, id: id, change, force: false)
     default: nil
     }
   }
@@ -219,7 +223,10 @@ extension AdministrationCommand {
   ) -> [String] {
     guard let unforced else { return [] }
     let found = RegistryAdministration.objections(to: unforced, in: documents, request)
-    return (found.bare + found.under).sorted()
+    let withoutCA = found.errors.flatMap { error in
+      if case .lacksCA(let hosts) = error { hosts } else { [String]() }
+    }
+    return (found.bare + found.under + withoutCA).sorted()
   }
 }
 
