@@ -110,7 +110,14 @@ import Testing
       "keys: [{fqdn: a.b}]\nstorage:\n  type: redis\n  dsn: postgres://u:hush@h/d",
       "line 4: storage.dsn: \"postgres://u:***@h/d\" is none of redis; hint: write redis://"
     ),
-    ("keys: [{fqdn: a.b}]\nstorage: {type: postgres, dsn: localhost}", "is none of postgres"),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: postgres, dsn: hush}",
+      "storage.dsn: what stands there is none of postgres"
+    ),
+    (
+      "keys: [{fqdn: a.b}]\nstorage: {type: redis, dsn: 'hush@h:6379'}",
+      "storage.dsn: what stands there is none of redis"
+    ),
     (
       "keys: [{fqdn: a.b}]\nstorage:\n  type: redis\n  dsn: redis://u:hush@h",
       "line 4: storage.dsn: names a Redis on another machine, h, in clear text; hint: write rediss://"

@@ -168,8 +168,10 @@ extension StorageConfiguration {
     // libpq's other form has no scheme, but pairs.
     let isPairs = scheme == "postgres" && given == nil && dsn.contains("=")
     guard isPairs || given.map({ schemes.contains($0.lowercased()) }) == true else {
+      // Without a scheme nothing says what of it is a password.
+      let shown = given == nil ? "what stands there" : "\"\(MaskedDSN(dsn))\""
       throw storage.invalid(
-        "dsn", "\"\(MaskedDSN(dsn))\" is none of \(scheme)",
+        "dsn", "\(shown) is none of \(scheme)",
         hint: "write \(scheme)://user:password@host/database")
     }
   }
