@@ -256,8 +256,20 @@ extension EndpointKeys {
   /// shown now may be the middleman's, and the missing one the server's.
   mutating func withdrawPassing(beside shown: Set<SPKIPin>, _ now: Int64) -> [KeyEvent] {
     let passing = keys(shorterThan: shown) { $0.isPassing(at: now) }
-    for pin in passing { withdraw(pin) }
+    withdraw(passing: Set(passing))
     return passing.map { .withdrawn($0) }
+  }
+
+  /// Publishes keys no more that came and went, and forgets the CAs that they alone had brought in: whoever showed them may come back
+  /// with another key under such a CA.
+  mutating func withdraw(passing: Set<SPKIPin>) {
+    let brought = Set(keys.filter { passing.contains($0.pin) }.flatMap(\.authorities))
+    keys.removeAll { passing.contains($0.pin) }
+    let others = keys.filter { $0.staged == nil }
+    // Where an older record does not say under which CAs the others are, all stay known.
+    guard !others.isEmpty, others.allSatisfy({ !$0.authorities.isEmpty }) else { return }
+    let kept = Set(others.flatMap(\.authorities))
+    authorities = authorities.filter { kept.contains($0.key) || !brought.contains($0.key) }
   }
 
   /// The keys that are about to be withdrawn after the last probe.

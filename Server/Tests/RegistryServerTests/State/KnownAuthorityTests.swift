@@ -142,6 +142,25 @@ import Testing
     #expect(isHeld)
   }
 
+  @Test("is new again once the only key under it came and went", arguments: [true, false])
+  func passed(isUsedBesides: Bool) {
+    var endpointKeys = EndpointKeys()
+    func show(_ key: UInt8, under ca: UInt8, _ times: ClosedRange<Int64>) {
+      for time in times {
+        _ = endpointKeys.enter(Self.probe(key, under: ca), at: time * 20, rule: Self.rule)
+      }
+    }
+    show(1, under: isUsedBesides ? 101 : 100, 0...1)
+    show(1, under: 100, 2...3)
+    // A stranger's, under a known CA at first.
+    show(2, under: 100, 4...7)
+    show(2, under: 101, 8...9)
+    #expect(endpointKeys.authorities[pin(101)] != nil)
+    show(1, under: isUsedBesides ? 101 : 100, 10...90)
+    #expect(endpointKeys.keys.map(\.pin) == [pin(1)])
+    #expect(Self.isHeld(&endpointKeys, 3, under: 101, at: 2000) == !isUsedBesides)
+  }
+
   @Test("is known again once the only key under it is allowed again")
   func allowedAgain() throws {
     var state = DocumentState()
