@@ -116,4 +116,58 @@ struct EndlessTLSTests {
     }
     #expect(areMany ? read == 30_000 : (24_000..<25_000).contains(read))
   }
+
+  /// Whether a client finishes a handshake of TLS 1.2 whose group of DHE the server chooses.
+  private func shakes(
+    in group: String, preparing prepare: (OpaquePointer?) -> Void
+  ) throws -> Bool {
+    let identity = try CertificateAuthority.makeRoot(name: "Root").issue(
+      names: ["localhost"], algorithm: .rsa(bits: 2048))
+    let loaded = try LoadedIdentity(identity)
+    let contexts = [TLS_client_method(), TLS_server_method()].map { SSL_CTX_new($0) }
+    defer { for context in contexts { SSL_CTX_free(context) } }
+    prepare(contexts[0])
+    let making = EVP_PKEY_CTX_new_from_name(nil, "DH", nil)
+    defer { EVP_PKEY_CTX_free(making) }
+    try #require(EVP_PKEY_paramgen_init(making) == 1)
+    var name = Array(group.utf8CString)
+    try name.withUnsafeMutableBufferPointer { name in
+      let parameters = [
+        OSSL_PARAM_construct_utf8_string("group", name.baseAddress, 0), OSSL_PARAM_construct_end(),
+      ]
+      try #require(EVP_PKEY_CTX_set_params(making, parameters) == 1)
+    }
+    var field: OpaquePointer?
+    try #require(EVP_PKEY_generate(making, &field) == 1)
+    try #require(SSL_CTX_set0_tmp_dh_pkey(contexts[1], field) == 1)
+    SSL_CTX_set_cipher_list(contexts[1], "DHE-RSA-AES128-GCM-SHA256")
+    SSL_CTX_ctrl(contexts[1], SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
+    let client = try #require(SSL_new(contexts[0]))
+    defer { SSL_free(client) }
+    let server = try #require(SSL_new(contexts[1]))
+    defer { SSL_free(server) }
+    let (up, down) = (BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()))
+    BIO_up_ref(up)
+    BIO_up_ref(down)
+    SSL_set_bio(client, down, up)
+    SSL_set_bio(server, up, down)
+    SSL_set_connect_state(client)
+    SSL_set_accept_state(server)
+    try #require(loaded.use(on: server))
+    for _ in 0..<4 {
+      SSL_do_handshake(client)
+      SSL_do_handshake(server)
+    }
+    return SSL_is_init_finished(client) == 1
+  }
+
+  @Test(
+    "has no client pay a second for the group that it chose, as OpenSSL alone does",
+    arguments: [("ffdhe8192", false), ("ffdhe4096", true)])
+  func groups(name: String, isTaken: Bool) throws {
+    #expect(try shakes(in: name) { _ in })
+    for prepare in [pp_tls_refuse_endless, pp_tls_read_in_turns] {
+      #expect(try shakes(in: name) { prepare($0) } == isTaken)
+    }
+  }
 }
