@@ -128,6 +128,13 @@ SCENES = {
     "NotPublished": [
         (True, 2, alerts("signing")), (True, 2, alerts("storing")), (False, 2, alerts("mass-change")),
     ],
+    "CopiesBehind": [
+        (True, 2, {'copies_unwritten{lacking="yes",instance="1"}': steady(0),
+                   'copies_unwritten{lacking="yes",instance="2"}': steady(1)}),
+        (False, 2, {'copies_unwritten{lacking="yes"}': steady(0), 'copies_unwritten{lacking="no"}': steady(1)}),
+        # It was written again at once.
+        (False, 3, {'copies_unwritten{lacking="yes"}': "1 0+0x9"}),
+    ],
     "DocumentOld": [
         (True, 2 * 1440 + 70, {'document_signed_timestamp_seconds{file="a"}': steady(0, 4000)}),
         (False, 2 * 1440 + 70, {'document_signed_timestamp_seconds{file="a",instance="1"}': steady(0, 4000),

@@ -37,7 +37,7 @@ public struct ServerAlert: Sendable, Hashable {
     case leftConfiguration = "left-configuration"
     /// The newest document could not be signed, or soon no other can be.
     case signing
-    /// The newest document could not be stored.
+    /// The newest document could not be stored, or its copy in `publish.dir` could not be written.
     case storing
     /// The machine's clock jumped, and the server does not go by it. About the server, of no document.
     case clock

@@ -151,7 +151,8 @@ extension AdministrationRoutes {
       readiness: services.health.readiness(of: services.published),
       awaitedStore: services.health.awaitedStore,
       silences: services.metrics?.vantages.silences ?? [:],
-      left: services.health.leftDocuments(at: administration.clock.now()).map(\.alert))
+      left: services.health.leftDocuments(at: administration.clock.now()).map(\.alert),
+      copies: services.health.unwrittenCopies)
     var body = overview.json(limit: limit)
     body["reports"] =
       overview.awaitedStore == nil

@@ -107,7 +107,8 @@ struct MetricsRoute: Sendable {
   private func make() async -> [UInt8] {
     var alerts: [String: Int] = [:]
     var refusing: [String: Int] = [:]
-    var (held, conditions) = (0, [Condition]())
+    let copies = health.unwrittenCopies
+    var (held, conditions) = (0, copies)
     for coordinator in coordinators() {
       let standing = await coordinator.standing
       conditions += standing.conditions
@@ -124,6 +125,7 @@ struct MetricsRoute: Sendable {
     }
     metrics.clock(standing)
     metrics.alerts(alerts, refusing: refusing)
+    metrics.service.unwritten(copies)
     metrics.pendingApprovals(held)
     if let picture = await reports?.picture() { metrics.service.reports(picture.reports) }
     metrics.service.tokens(endAt: tokens?.nextEnd(at: standing.time))

@@ -50,19 +50,23 @@ final class PublishedDocuments: Sendable {
 
   private let files: Locked<StaticFiles?> = Locked(nil)
 
-  /// Has what is published from now on, and what is published already, written to files too.
-  func copy(to staticFiles: StaticFiles?) {
-    files.withLock { $0 = staticFiles }
+  /// Has what is published from now on, and what is published already, written to files too; to those before, nothing more.
+  func copy(to staticFiles: StaticFiles?) async {
+    let before = files.withLock { files in
+      defer { files = staticFiles }
+      return files
+    }
+    await before?.end()
     guard let staticFiles else { return }
-    let documents = pages.withLock { pages in
-      pages.byFile.values.compactMap {
-        if case .document(let parts) = $0 { parts.document } else { nil }
+    pages.withLock { pages in
+      // Handed over before another one can be published, which is to come after.
+      for page in pages.byFile.values {
+        if let parts = page.parts { staticFiles.write(parts.document) }
       }
     }
-    for document in documents { staticFiles.write(document) }
   }
 
-  /// Waits until the copies are written of all that was published.
+  /// Waits until it was tried to write the copies of all that was published.
   func finishCopies() async { await files.withLock { $0 }?.finish() }
 
   /// Serves these files from now on; those that are new wait for their first document.

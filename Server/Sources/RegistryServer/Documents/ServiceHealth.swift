@@ -13,6 +13,7 @@ final class ServiceHealth: Sendable {
     var clockTrouble: String?
     var awaitedStore: AwaitedStore?
     var leftDocuments: [String: Int64] = [:]
+    var unwrittenCopies: [String: UnwrittenCopy] = [:]
     var isStopping = false
   }
 
@@ -20,6 +21,13 @@ final class ServiceHealth: Sendable {
   struct AwaitedStore: Sendable, Equatable {
     var reason: String
     /// In Unix seconds.
+    let since: Int64
+  }
+
+  /// A copy in `publish.dir` that could not be written.
+  private struct UnwrittenCopy {
+    var reason: String
+    var isLacking: Bool
     let since: Int64
   }
 
@@ -40,6 +48,47 @@ final class ServiceHealth: Sendable {
   /// A document could not be stored or signed.
   func report(_ file: String, _ reason: String, as kind: HealthReport.Kind = .store) {
     state.withLock { $0.failures[file] = HealthFacts.Failure(kind: kind, reason: reason) }
+  }
+
+  /// The copy of a document in `publish.dir` could not be written.
+  ///
+  /// - Parameter isLacking: whether apps that read it lack something that was decided.
+  func unwritten(copy file: String, _ reason: String, isLacking: Bool, at now: Int64) {
+    state.withLock { state in
+      state.failures["files/" + file] = HealthFacts.Failure(kind: .files, reason: reason)
+      state.unwrittenCopies[file] = UnwrittenCopy(
+        reason: reason, isLacking: isLacking, since: state.unwrittenCopies[file]?.since ?? now)
+    }
+  }
+
+  /// It is written, or a newer one is there.
+  ///
+  /// - Returns: whether it could not be written before.
+  func written(copy file: String) -> Bool {
+    state.withLock { state in
+      state.failures["files/" + file] = nil
+      return state.unwrittenCopies.removeValue(forKey: file) != nil
+    }
+  }
+
+  /// Nothing is copied any more where the copies were until now.
+  func forgetCopies() {
+    state.withLock { state in
+      for file in state.unwrittenCopies.keys { state.failures["files/" + file] = nil }
+      state.unwrittenCopies = [:]
+    }
+  }
+
+  /// The copies that could not be written. Their subject tells them from documents that the store does not take. One that lacks
+  /// something wakes people as if all apps were refused: those that read it are, by a new key, or they accept a denied one.
+  var unwrittenCopies: [Condition] {
+    state.withLock(\.unwrittenCopies).sorted { $0.key < $1.key }.map { file, copy in
+      Condition(
+        .alert(.storing), file: file, subject: "publish.dir", since: copy.since,
+        message: "its copy in publish.dir is as it was, and is tried again: \(copy.reason)"
+          + (copy.isLacking ? "; apps that read the copy lack what was decided since" : ""),
+        isRefusing: copy.isLacking)
+    }
   }
 
   /// A document that was published is not configured any more.

@@ -1,6 +1,8 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import SslPinningPlatform
+import SslPinningRules
 import TLSTools
 
 /// The published documents as files, for a web server or a CDN: `DIR/{file}`, and `DIR/{file}.gz` beside
@@ -15,24 +17,26 @@ import TLSTools
 /// - Readable by everybody: documents are public, and a web server is somebody else.
 /// - Every server that has the directory writes what it publishes. Replicas need one each, or a store of
 ///   files that all see; the newest document wins either way.
+/// - What could not be written is written again every few seconds, until it is there or something newer is. The newest of
+///   each file alone: a copy never goes back.
 /// - What somebody else put there, by `sign --out`, is not read while the server runs. It is replaced, and that is told:
 ///   nobody else would miss the denial in it.
 final class StaticFiles: Sendable {
   /// What became of a document.
   enum Outcome: Equatable, Sendable {
     case written
-    /// The system's reason.
-    case failed(String)
+    /// The system's reason, and whether apps that read the copy lack something that was decided.
+    case failed(String, isLacking: Bool)
     /// It is written, over a document that this server never published; the denials that go with that.
     case replaced(denials: [String])
 
     /// Tells it where an operator looks.
-    func tell(of file: String, _ health: ServiceHealth, _ log: ServerLog) {
-      if case .failed(let reason) = self {
-        health.report("files/" + file, reason, as: .files)
+    func tell(of file: String, _ health: ServiceHealth, _ log: ServerLog, at now: Int64) {
+      if case .failed(let reason, let isLacking) = self {
+        health.unwritten(copy: file, reason, isLacking: isLacking, at: now)
         return log.event(.error, "file_not_written", ["file": file, "reason": reason])
       }
-      health.clear("files/" + file)
+      if health.written(copy: file) { log.event(.info, "file_written", ["file": file]) }
       guard case .replaced(let denials) = self else { return }
       log.event(
         denials.isEmpty ? .warn : .error, "foreign_file_replaced",
@@ -47,43 +51,144 @@ final class StaticFiles: Sendable {
 
   private let directory: String
   private let copying: @Sendable (PublishedDocument) -> Void
+  private let later: Later
   private let report: @Sendable (_ file: String, _ outcome: Outcome) -> Void
   private let queue = DispatchQueue(label: "published files")
-  /// Digests of the last documents written here, by file.
-  private let written = Locked<[String: [UInt8]]>([:])
+  private let state = Locked(State())
+
+  /// Has something done after a pause.
+  typealias Later = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
+
+  /// Seconds until what could not be written is written again.
+  static let pause = 2
+
+  private struct State {
+    /// Digests of the last documents written here, by file.
+    var written: [String: [UInt8]] = [:]
+    /// What could not be written, by file: the newest of each, and why.
+    var owed: [String: (document: PublishedDocument, reason: String)] = [:]
+    var isWaiting = false
+    var hasEnded = false
+  }
 
   /// - Parameters:
   ///   - copying: is called before each document is written.
-  ///   - report: is told of each document what became of it.
+  ///   - later: passes the pause before what failed is written again.
+  ///   - report: is told of each document what became of it; of one that fails again, only another reason.
   init(
     directory: String, copying: @escaping @Sendable (PublishedDocument) -> Void = { _ in },
+    later: @escaping Later = { work in
+      let end = DispatchTime.now() + .seconds(StaticFiles.pause)
+      DispatchQueue.global().asyncAfter(deadline: end) { work() }
+    },
     report: @escaping @Sendable (_ file: String, _ outcome: Outcome) -> Void
   ) {
     self.directory = directory
     self.copying = copying
+    self.later = later
     self.report = report
   }
 
   /// Writes a document soon.
   func write(_ document: PublishedDocument) {
     queue.async { [self] in
+      guard !state.withLock(\.hasEnded) else { return }
       copying(document)
-      let foreign = foreignDocument(inPlaceOf: document)
-      if let reason = Self.write(document, to: directory) {
-        return report(document.file, .failed(reason))
-      }
-      written.withLock { $0[document.file] = Digest.sha256(document.bytes) }
-      guard let foreign else { return report(document.file, .written) }
-      let denials = Self.denials(in: foreign).subtracting(Self.denials(in: document.bytes))
-      report(document.file, .replaced(denials: denials.sorted()))
+      attempt(document)
+      waitIfOwed()
     }
+  }
+
+  /// Writes a document, and keeps it for later if that fails.
+  ///
+  /// - Parameter before: why it failed before; `nil` if it is new.
+  private func attempt(_ document: PublishedDocument, after before: String? = nil) {
+    let foreign = foreignDocument(inPlaceOf: document)
+    if let reason = Self.write(document, to: directory) {
+      state.withLock { $0.owed[document.file] = (document, reason) }
+      guard reason != before else { return }
+      return report(document.file, .failed(reason, isLacking: isLacking(document)))
+    }
+    state.withLock { state in
+      state.owed[document.file] = nil
+      state.written[document.file] = Digest.sha256(document.bytes)
+    }
+    guard let foreign else { return report(document.file, .written) }
+    let denials = Self.denials(in: foreign).subtracting(Self.denials(in: document.bytes))
+    report(document.file, .replaced(denials: denials.sorted()))
+  }
+
+  private func waitIfOwed() {
+    let mustWait = state.withLock { state in
+      guard !state.owed.isEmpty, !state.isWaiting, !state.hasEnded else { return false }
+      state.isWaiting = true
+      return true
+    }
+    if mustWait { later { [weak self] in self?.writeOwed() } }
+  }
+
+  /// Writes again what could not be written. On the same queue, so that what is published meanwhile comes after it.
+  private func writeOwed() {
+    queue.async { [self] in
+      let owed = state.withLock { state in
+        state.isWaiting = false
+        return state.hasEnded ? [:] : state.owed
+      }
+      for (file, (document, reason)) in owed.sorted(by: { $0.key < $1.key }) {
+        if isOutdated(document) {
+          state.withLock { $0.owed[file] = nil }
+          report(file, .written)
+        } else {
+          attempt(document, after: reason)
+        }
+      }
+      waitIfOwed()
+    }
+  }
+
+  /// Whether a newer document stands in its place, as another server that has the directory may have written it meanwhile.
+  /// What this server wrote last is older, whatever its number.
+  private func isOutdated(_ document: PublishedDocument) -> Bool {
+    guard let own = document.number, let bytes = standing(document.file),
+      Digest.sha256(bytes) != state.withLock({ $0.written[document.file] }),
+      let json = (try? JSONValue(parsing: bytes))?.objectValue,
+      let number = RegistryStamp.Version(ofStatementIn: json)
+    else { return false }
+    return own < number
+  }
+
+  /// Whether apps that read the copy as it stands lack something that this document has.
+  private func isLacking(_ document: PublishedDocument) -> Bool {
+    guard let bytes = standing(document.file), let said = Self.decisions(in: bytes) else {
+      return true
+    }
+    return said != Self.decisions(in: document.bytes)
+  }
+
+  /// All that a document says, but for when it was signed and for how long: a copy that lacks only that refuses nobody.
+  private static func decisions(in document: [UInt8]) -> [JSONValue]? {
+    guard let json = (try? JSONValue(parsing: document))?.objectValue else { return nil }
+    var statement = json["statement"]?.objectValue ?? [:]
+    for name in ["version", "issued", "expires", "payloadDigest", "previous"] {
+      statement[name] = nil
+    }
+    let keys = (json["payload"]?.objectValue?["keys"]?.arrayValue ?? []).map { entry in
+      guard var key = entry.objectValue else { return entry }
+      key["expire"] = nil
+      return JSONValue.object(key)
+    }
+    return keys + [.object(statement), json["keySets"] ?? .null]
+  }
+
+  private func standing(_ file: String) -> [UInt8]? {
+    try? SmallFile.read(directory + "/" + file, limit: 64 << 20)
   }
 
   /// What stands in a document's place, if it is neither that one nor what was written here last. What stood there
   /// before the start was compared with the store then.
   private func foreignDocument(inPlaceOf document: PublishedDocument) -> [UInt8]? {
-    guard let last = written.withLock({ $0[document.file] }),
-      let bytes = try? SmallFile.read(directory + "/" + document.file, limit: 64 << 20),
+    guard let last = state.withLock({ $0.written[document.file] }),
+      let bytes = standing(document.file),
       bytes != document.bytes, Digest.sha256(bytes) != last
     else { return nil }
     return bytes
@@ -94,9 +199,19 @@ final class StaticFiles: Sendable {
     return Set((statement?["denied"]?.arrayValue ?? []).compactMap(\.stringValue))
   }
 
-  /// Waits until everything is written.
+  /// Waits until everything was tried that is to be written.
   func finish() async {
     await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+  }
+
+  /// Writes what is to be written already, and nothing after that.
+  func end() async {
+    await withCheckedContinuation { continuation in
+      queue.async { [self] in
+        state.withLock { $0.hasEnded = true }
+        continuation.resume()
+      }
+    }
   }
 
   /// Why it could not be written; `nil` where it was.

@@ -38,6 +38,12 @@ final class ServiceMetrics: Sendable {
     "ssl_pinning_refusing", help: "Open alerts by which pinned apps are refused now",
     labels: ["kind"], limit: 100
   ) { Gauge() }
+  private let copies = MetricFamily(
+    "ssl_pinning_copies_unwritten",
+    help: "Copies in publish.dir that could not be written, by whether apps that read them lack"
+      + " what was decided",
+    labels: ["lacking"]
+  ) { Gauge() }
   private let requests = CodeCounters("ssl_pinning_http_requests_total", help: "Answered requests")
   private let requestDuration = MetricFamily(
     "ssl_pinning_http_request_duration_seconds",
@@ -169,6 +175,7 @@ final class ServiceMetrics: Sendable {
     }
     for outcome in ReportOutcome.allCases { _ = reports.cell(outcome.rawValue) }
     reports([:])
+    unwritten([])
     tokens(endAt: nil)
     listener(endsAt: nil)
   }
@@ -176,7 +183,7 @@ final class ServiceMetrics: Sendable {
   var all: [any ExposedMetric] {
     [
       build, start, listenerEnds, reloads, reloadTimes, leaders, stuck, approvals, proposals, open,
-      refusing, requests,
+      refusing, copies, requests,
       requestDuration, absences, storeDuration, storeErrors,
       reports, reportChains, reportClasses, reportRecord, reportGroupsDropped, readableReports,
       reportRecordsSetAside, clockBelief, clockSync, clockOffsets, notifications,
@@ -229,6 +236,13 @@ final class ServiceMetrics: Sendable {
   /// A receiver took a delivery or did not.
   func notified(_ receiver: String, _ outcome: NotificationOutcome, count: Int = 1) {
     notifications.cell(receiver, outcome.rawValue).increment(by: UInt64(count))
+  }
+
+  /// The copies of documents that could not be written.
+  func unwritten(_ conditions: [Condition]) {
+    let lacking = conditions.count(where: \.isRefusing)
+    copies.cell("yes").set(Double(lacking))
+    copies.cell("no").set(Double(conditions.count - lacking))
   }
 
   func alerts(_ counts: [String: Int], refusing counted: [String: Int]) {

@@ -4,7 +4,8 @@ import SslPinningRules
 /// Finds out what holds, out of all that this server knows.
 ///
 /// - What probes show is told by the server that leads. Another one knows it, too, and would tell it twice.
-/// - What each server sees for itself, as a store that does not answer it or is not believed, is told by each.
+/// - What each server sees for itself, as a store that does not answer it or is not believed, or a copy that it cannot write,
+///   is told by each.
 actor ConditionSurvey {
   private let duty: Replication
   private let services: CoordinatorServices
@@ -98,7 +99,7 @@ actor ConditionSurvey {
             + " whose certificates an authority issued",
           isRefusing: true))
     }
-    return found + tokens.ending(at: now)
+    return found + services.health.unwrittenCopies + tokens.ending(at: now)
   }
 }
 

@@ -38,7 +38,6 @@ public final class RegistryService: Sendable {
   private let answered = AnsweredQuestions()
   private let tokenKey: Locked<AdminTokenKey>
   private let running = Locked<Running?>(nil)
-  private let files = Locked<StaticFiles?>(nil)
   let reloading = Locked<Task<Void, Never>?>(nil)
   /// What came of waiting for the store.
   let waiting = Locked(Waiting())
@@ -218,7 +217,7 @@ public final class RegistryService: Sendable {
     if let warning = await store.warning {
       log.event(.warn, "storage_may_lose", ["message": warning])
     }
-    copyDocuments(to: configuration.publishing.directory)
+    await copyDocuments(to: configuration.publishing.directory)
     await tellRoots(of: duty.coordinators)
     await reports?.open()
   }
@@ -319,7 +318,7 @@ public final class RegistryService: Sendable {
     await running.listeners.stop()
     for task in running.tasks { await task.value }
     for coordinator in led { await coordinator.close(at: clock.now()) }
-    await files.withLock { $0 }?.finish()
+    await documents.copy(to: nil)
     await reports?.flush()
     await store.close()
     log.event(.info, "stopped")
@@ -396,7 +395,7 @@ public final class RegistryService: Sendable {
     metrics.configured(new.documents)
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
     if isOpen, new.publishing.directory != old.publishing.directory {
-      copyDocuments(to: new.publishing.directory)
+      await copyDocuments(to: new.publishing.directory)
     }
     inForce.withLock { $0 = new }
     await duty.replace(MonitoringPlan(next.coordinators, next.observer, new))
@@ -480,14 +479,16 @@ public final class RegistryService: Sendable {
     running.withLock { $0?.listeners = listeners }
   }
 
-  private func copyDocuments(to directory: String?) {
+  private func copyDocuments(to directory: String?) async {
     let copies = directory.map { directory in
       StaticFiles(directory: directory, copying: store.mark.note(copy:)) {
-        [health, log] file, outcome in
-        outcome.tell(of: file, health, log)
+        [health, log, clock] file, outcome in
+        outcome.tell(of: file, health, log, at: clock.now())
       }
     }
-    files.withLock { $0 = copies }
-    documents.copy(to: copies)
+    await documents.copy(to: nil)
+    // Those in another directory are nobody's any more.
+    health.forgetCopies()
+    await documents.copy(to: copies)
   }
 }

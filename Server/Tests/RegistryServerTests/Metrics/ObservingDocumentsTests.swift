@@ -76,7 +76,10 @@ struct ObservingDocumentsTests {
     "vantage-blocked": ["SslPinningVantageBlocked"],
     "vantage-silent": ["SslPinningVantageSilent"],
     "signing": ["SslPinningAppsRefused", "SslPinningNotPublished"],
-    "storing": ["SslPinningAppsRefused", "SslPinningNotPublished", "SslPinningStoreFails"],
+    "storing": [
+      "SslPinningAppsRefused", "SslPinningNotPublished", "SslPinningStoreFails",
+      "SslPinningCopiesBehind",
+    ],
     "store-away": ["SslPinningStoreAway"],
     "store-lost": ["SslPinningStoreLost"],
     "seal-broken": ["SslPinningStoreNotBelieved"],

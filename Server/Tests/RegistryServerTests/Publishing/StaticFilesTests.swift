@@ -32,7 +32,7 @@ import Testing
   private func write(_ documents: PublishedDocument..., to directory: String) async {
     let failures = Locked<[String]>([])
     let files = StaticFiles(directory: directory) { _, outcome in
-      if case .failed(let reason) = outcome { failures.withLock { $0.append(reason) } }
+      if case .failed(let reason, _) = outcome { failures.withLock { $0.append(reason) } }
     }
     for document in documents { files.write(document) }
     await files.finish()

@@ -87,6 +87,8 @@ struct ServerOverview {
   var silences: [String: VantageMetrics.Silence] = [:]
   /// The documents that are configured no more.
   var left: [ServerAlert] = []
+  /// The copies that could not be written.
+  var copies: [Condition] = []
 
   /// - Parameter limit: how many alerts and how many expiries are listed.
   func json(limit: Int) -> JSONObject {
@@ -103,6 +105,9 @@ struct ServerOverview {
         ("", ServerAlert(kind: .vantageSilent, message: message, since: silence.since)))
     }
     alerts += left.map { ("", $0) }
+    alerts += copies.map {
+      ($0.file, ServerAlert(kind: .storing, message: $0.message, since: $0.since))
+    }
     alerts.sort { $0.1.since < $1.1.since }
     let expiries = expiries
     let refusing = refusing
