@@ -43,7 +43,8 @@ extension SslPinningClient {
   public func lists(host: String) -> Bool { transport.lists(host: host) }
 
   /// The verdict behind an error that a pinned session's task ended with; `nil` where the request
-  /// failed for another reason, such as a cancel, a time-out or being offline.
+  /// failed for another reason, such as a cancel, a time-out or being offline. Ask where the error is caught: the newest
+  /// 1 024 refusals are remembered.
   public func refusal(for error: any Error) -> PinEvaluation? { transport.refusal(for: error) }
 
   /// Judges a chain as a server sent it, for a connection that another stack makes: one's own TLS client,
@@ -93,7 +94,8 @@ extension FixedPinsClient {
   public func lists(host: String) -> Bool { transport.lists(host: host) }
 
   /// The verdict behind an error that a pinned session's task ended with; `nil` where the request
-  /// failed for another reason, such as a cancel, a time-out or being offline.
+  /// failed for another reason, such as a cancel, a time-out or being offline. Ask where the error is caught: the newest
+  /// 1 024 refusals are remembered.
   public func refusal(for error: any Error) -> PinEvaluation? { transport.refusal(for: error) }
 
   /// Judges a chain as a server sent it, for a connection that another stack makes, by the rules of
