@@ -12,7 +12,7 @@ struct CheckRuleTests {
   /// A server: the letters of the validated path of each key, and in how many days its certificate ends.
   static func endpoint(
     _ paths: String..., days: Int64 = 90, backup: Character? = nil, complaint: String? = nil,
-    named name: String = "e.example:443"
+    obstacles: [String] = [], named name: String = "e.example:443"
   ) throws -> SeenEndpoint {
     SeenEndpoint(
       host: try HostName("e.example"), name: name,
@@ -21,7 +21,7 @@ struct CheckRuleTests {
           SeenEndpoint.Key(
             kind: letters.first == "R" ? "RSA" : "ECDSA", path: letters.map(Sample.pin),
             complaint: complaint, ends: now + days * day)
-        }), backup: backup.map(Sample.pin))
+        }), backup: backup.map(Sample.pin), obstacles: obstacles)
   }
 
   /// The same with other paths to one key, and a CA that ends.
@@ -109,6 +109,10 @@ struct CheckRuleTests {
     Row(
       "nobody accepts its chain", "e.example LB", { try endpoint("L", complaint: "expired") },
       "untrusted-chain error"),
+    Row(
+      "its key is listed, and no client gets as far", "e.example LB",
+      { try endpoint("LMN", obstacles: ["192.0.2.1:443 offers TLSv1.1 at most"]) },
+      "outdated-tls error"),
     Row(
       "it is away", "e.example LB",
       {
