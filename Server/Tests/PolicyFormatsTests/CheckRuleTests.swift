@@ -173,6 +173,29 @@ struct CheckRuleTests {
     #expect(Self.told([try Self.endpoint("LMN", days: 60)], under: [one], within: 90).count == 1)
   }
 
+  @Test("tell of hosts that only report, and of none that refuse or are taken out")
+  func reporting() throws {
+    func rule(
+      _ host: String, _ enforcement: PolicyEntry.Enforcement, isExempt: Bool = false
+    ) throws -> HostRule {
+      var entry = PolicyEntry(try Sample.pattern(host), leaf: Sample.pins("AB"))
+      entry.enforcement = enforcement
+      return HostRule(entry, isExempt: isExempt)
+    }
+    let policy = PinPolicy(
+      format: .trustKit,
+      rules: [
+        try rule("**.reports.example", .reportOnly), try rule("refuses.example", .enforce),
+        try rule("free.reports.example", .reportOnly, isExempt: true),
+      ], overlap: .mostSpecific)
+    let found = PolicyCheck(at: Self.now, within: 0) { _ in false }
+      .findings([CheckedPolicy(name: "list", policy: policy)])
+    #expect(
+      found.map { "\($0.rule.rawValue) \($0.severity.rawValue) \($0.host) \($0.policy)" } == [
+        "report-only warning **.reports.example list"
+      ])
+  }
+
   @Test("tell once of a key that endpoints share, and not of one endpoint with two names of keys")
   func shared() throws {
     let list = try Sample.policy("e.example LRB")

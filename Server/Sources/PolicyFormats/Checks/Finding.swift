@@ -145,7 +145,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
 
   /// Those that only `doctor` finds, since a list does not show them.
   public static let ofSources: Set<CheckRule> = [
-    .disabled, .reportOnly, .wholeCertificate, .bundledCertificate, .keyReuse, .clearText,
+    .disabled, .wholeCertificate, .bundledCertificate, .keyReuse, .clearText,
     .debugBuilds, .looseLiteral, .placeholder, .notSearched,
   ]
 
