@@ -47,13 +47,16 @@ enum OkHttpWriter {
   }
 }
 
-/// Writes options of curl: a block to each host, since curl pins a transfer and not a host.
+/// Writes options of curl, which pins a run and not a host.
 ///
 /// - `pinnedpubkey` is held against the leaf alone. There are no wildcards and no CA pins.
+/// - The last one counts for every URL of the run, redirects included. Hosts with other pins than others are written as
+///   comments, of which one is to be chosen: with several options in force, each host but the last would be let in with
+///   another's key and refused with its own.
 enum CurlWriter {
   static func text(_ policy: PinPolicy) -> (text: String, losses: [PolicyRemark]) {
     var losses = policy.commonLosses
-    var blocks: [String] = []
+    var pinned: [(host: String, option: String)] = []
     for pattern in policy.patterns {
       let name = pattern.description
       guard let entry = policy.entry(of: pattern) else { continue }
@@ -82,10 +85,34 @@ enum CurlWriter {
         continue
       }
       let pins = entry.leaf.pins.map { "sha256//\($0.spki.base64)" }.joined(separator: ";")
-      blocks.append("# \(name)\npinnedpubkey = \"\(pins)\"\n")
+      pinned.append((name, "pinnedpubkey = \"\(pins)\"\n"))
     }
+    let sets = Dictionary(grouping: pinned) { $0.option }
+      .map { option, hosts in
+        (hosts: hosts.map { $0.host }.joined(separator: ", "), option: option)
+      }
+      .sorted { $0.hosts < $1.hosts }
+    guard sets.count > 1 else {
+      return (sets.map { "# \($0.hosts)\n\($0.option)" }.joined(separator: "\n"), losses)
+    }
+    losses += pinned.map {
+      PolicyRemark(
+        $0.host,
+        "has other pins than other hosts, and curl holds one set against every server: a comment in the file;"
+          + " hint: take the # from the option of one host")
+    }
+    let blocks = [choice] + sets.map { "# \($0.hosts)\n#\($0.option)" }
     return (blocks.joined(separator: "\n"), losses)
   }
+
+  /// Stands before the comments. Without an option curl would take any certificate that is valid; this one no key has,
+  /// and an option below it replaces it.
+  private static let choice = """
+    # curl holds one set of pins against every server of a run, and these hosts have different ones.
+    # Take the # from the option of one host. Until then every server is refused:
+    pinnedpubkey = "sha256//no-host-is-chosen"
+
+    """
 }
 
 extension PinPolicy {

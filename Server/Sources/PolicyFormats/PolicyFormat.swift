@@ -14,7 +14,7 @@ public enum PolicyFormat: String, Hashable, Sendable, CaseIterable {
   case trustKitSwift = "trustkit-swift"
   /// OkHttp's `CertificatePinner`, as Kotlin; written only.
   case okHttp = "okhttp"
-  /// Options of curl, a file to each host; written only.
+  /// Options of curl, a file to each set of pins; written only.
   case curl
   /// A registry of this project: signed, or its payload alone.
   case registry

@@ -117,6 +117,8 @@ struct CheckTests {
       <key>dot.example.</key><dict><key>TSKPublicKeyHashes</key><array>
       <string>\(pin("A"))</string><string>\(pin("B"))</string></array></dict>
       <key>none.example</key><dict><key>TSKIncludeSubdomains</key><true/></dict>
+      <key>reports.example</key><dict><key>TSKEnforcePinning</key><false/><key>TSKPublicKeyHashes</key><array>
+      <string>\(pin("A"))</string><string>\(pin("B"))</string></array></dict>
       <key>date.example</key><dict><key>TSKExpirationDate</key><string>next year</string>
       <key>TSKPublicKeyHashes</key><array><string>\(pin("A"))</string><string>\(pin("B"))</string></array></dict>
       </dict></dict></plist>
@@ -125,6 +127,7 @@ struct CheckTests {
         "no-backup-pin single.example", "unreadable-entry single.example",
         "unreadable-entry none.example", "not-pinned dot.example.",
         "no-usable-pin **.none.example", "unreadable-entry date.example",
+        "report-only reports.example",
       ]
     ),
     (

@@ -63,6 +63,45 @@ struct PolicyCommandTests {
     }
   }
 
+  @Test("curl lets in no host with the key of another, whichever of them the list has")
+  func curlOfSeveralHosts() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let identity = try authority.issue(names: ["localhost", "a.localhost"])
+    let server = try LocalTLSServer(identity: identity) { _ in .text("hello") }
+    defer { server.stop() }
+    let directory = try TemporaryDirectory()
+    try directory.write(authority.root.pem, to: "ca.pem")
+    func exitCode(of host: String) async throws -> Int32 {
+      try await ChildProcess.run(
+        "curl",
+        [
+          "--config", directory.path("curlrc"), "--cacert", directory.path("ca.pem"), "--silent",
+          "--resolve", "\(host):\(server.port):127.0.0.1", "https://\(host):\(server.port)/",
+        ], environment: Tool.noProxies
+      ).exitCode
+    }
+    let shown = try SPKIPin(certificateDER: identity.leaf.der).base64
+    let other = CheckTests.pin("A")
+    // Both show the key of one of them, whichever stands last.
+    for (own, foreign) in [("localhost", "a.localhost"), ("a.localhost", "localhost")] {
+      try directory.write(
+        CheckTests.apple(CheckTests.domain(own, [shown]) + CheckTests.domain(foreign, [other])),
+        to: "Info.plist")
+      let written = try await Tool.run(
+        "export", "--to", "curl", directory.path("Info.plist"), "--strict", "--out",
+        directory.path("curlrc"))
+      #expect(written.exitCode == 1)
+      for host in [own, foreign] {
+        #expect(written.stderr.contains("\(host): has other pins"), "\(written.stderr)")
+        #expect(try await exitCode(of: host) == 90)
+      }
+      let text = try String(contentsOf: directory.file("curlrc"), encoding: .utf8)
+      try directory.write(
+        text.replacing("\n# \(own)\n#", with: "\n# \(own)\n"), to: "curlrc")
+      #expect(try await exitCode(of: own) == 0)
+    }
+  }
+
   @Test("what Android pins becomes a signed registry that pins the same")
   func signed() async throws {
     let directory = try TemporaryDirectory()

@@ -234,6 +234,34 @@ struct PolicyGateTests {
     #expect(offline.exitCode == 2)
   }
 
+  @Test(
+    "a server with an older TLS than clients take is an error of its host, and explain calls it unreachable",
+    arguments: [TLSVersion.tls10, .tls11, .tls12, .tls13])
+  func outdated(version: TLSVersion) async throws {
+    let isReached = version >= .tls12
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let identity = try authority.issue(names: ["localhost"])
+    let server = try LocalTLSServer(
+      identity: identity, options: TLSServerOptions(minimum: .tls10, maximum: version)
+    ) { _ in .text("hello") }
+    defer { server.stop() }
+    let ca = try directory.write(authority.root.pem, to: "ca.pem").path(percentEncoded: false)
+    let list = try payload([
+      Keys.entry("localhost", try SPKIPin(certificateDER: identity.leaf.der).base64),
+      Keys.entry("localhost", CheckTests.pin("B")),
+    ])
+    let host = "localhost:\(server.port)"
+    let checked = try await Tool.run(
+      "check", list, "--host", host, "--ca", ca, "--format", "json")
+    let told: Set<String> = isReached ? [] : ["outdated-tls \(host) "]
+    #expect(try CheckTests.told(checked) == told)
+    #expect(checked.exitCode == (isReached ? 0 : 1))
+    let explained = try await Tool.run("explain", host, "--policy", list, "--ca", ca)
+    #expect(explained.exitCode == (isReached ? 0 : 1), "\(explained.stderr)")
+    #expect(explained.stdout.contains("accepted") == isReached)
+    #expect(explained.stderr.contains("none reaches it") == !isReached, "\(explained.stderr)")
+  }
+
   @Test("import takes no key's place, and is strict with what it leaves behind")
   func imported() async throws {
     let pins = [CheckTests.pin("A"), "no pin"]

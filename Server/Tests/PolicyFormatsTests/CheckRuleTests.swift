@@ -12,7 +12,7 @@ struct CheckRuleTests {
   /// A server: the letters of the validated path of each key, and in how many days its certificate ends.
   static func endpoint(
     _ paths: String..., days: Int64 = 90, backup: Character? = nil, complaint: String? = nil,
-    named name: String = "e.example:443"
+    obstacles: [String] = [], named name: String = "e.example:443"
   ) throws -> SeenEndpoint {
     SeenEndpoint(
       host: try HostName("e.example"), name: name,
@@ -21,7 +21,7 @@ struct CheckRuleTests {
           SeenEndpoint.Key(
             kind: letters.first == "R" ? "RSA" : "ECDSA", path: letters.map(Sample.pin),
             complaint: complaint, ends: now + days * day)
-        }), backup: backup.map(Sample.pin))
+        }), backup: backup.map(Sample.pin), obstacles: obstacles)
   }
 
   /// The same with other paths to one key, and a CA that ends.
@@ -110,6 +110,10 @@ struct CheckRuleTests {
       "nobody accepts its chain", "e.example LB", { try endpoint("L", complaint: "expired") },
       "untrusted-chain error"),
     Row(
+      "its key is listed, and no client gets as far", "e.example LB",
+      { try endpoint("LMN", obstacles: ["192.0.2.1:443 offers TLSv1.1 at most"]) },
+      "outdated-tls error"),
+    Row(
       "it is away", "e.example LB",
       {
         SeenEndpoint(
@@ -167,6 +171,29 @@ struct CheckRuleTests {
       Self.told([server], under: [try Sample.policy("e.example LB"), denied]) == ["refused error"])
     let one = try Sample.policy("e.example L")
     #expect(Self.told([try Self.endpoint("LMN", days: 60)], under: [one], within: 90).count == 1)
+  }
+
+  @Test("tell of hosts that only report, and of none that refuse or are taken out")
+  func reporting() throws {
+    func rule(
+      _ host: String, _ enforcement: PolicyEntry.Enforcement, isExempt: Bool = false
+    ) throws -> HostRule {
+      var entry = PolicyEntry(try Sample.pattern(host), leaf: Sample.pins("AB"))
+      entry.enforcement = enforcement
+      return HostRule(entry, isExempt: isExempt)
+    }
+    let policy = PinPolicy(
+      format: .trustKit,
+      rules: [
+        try rule("**.reports.example", .reportOnly), try rule("refuses.example", .enforce),
+        try rule("free.reports.example", .reportOnly, isExempt: true),
+      ], overlap: .mostSpecific)
+    let found = PolicyCheck(at: Self.now, within: 0) { _ in false }
+      .findings([CheckedPolicy(name: "list", policy: policy)])
+    #expect(
+      found.map { "\($0.rule.rawValue) \($0.severity.rawValue) \($0.host) \($0.policy)" } == [
+        "report-only warning **.reports.example list"
+      ])
   }
 
   @Test("tell once of a key that endpoints share, and not of one endpoint with two names of keys")

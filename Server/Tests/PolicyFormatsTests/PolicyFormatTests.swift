@@ -156,6 +156,29 @@ struct PolicyFormatTests {
       curl.contains(
         "pinnedpubkey = \"sha256//\(Sample.pin("A").base64);sha256//\(Sample.pin("B").base64)\""))
   }
+
+  /// The options of a curl configuration that are in force.
+  private static func options(_ text: String) -> [Substring] {
+    text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+  }
+
+  @Test("curl's file holds the pins of all its hosts, or no host's while one is to be chosen")
+  func curlHosts() throws {
+    let option =
+      "pinnedpubkey = \"sha256//\(Sample.pin("A").base64);sha256//\(Sample.pin("B").base64)\""
+    let same = try #require(
+      try Sample.policy("b.example BA", "a.example AB").written(as: .curl, at: Sample.now))
+    #expect(same.losses.isEmpty)
+    #expect(same.text == "# a.example, b.example\n\(option)\n")
+    let different = try #require(
+      try Sample.policy("a.example AB", "b.example AC", "c.example AB")
+        .written(as: .curl, at: Sample.now))
+    #expect(different.losses.map(\.host) == ["a.example", "b.example", "c.example"])
+    #expect(different.losses.allSatisfy { $0.text.contains("has other pins than other hosts") })
+    // Without any option curl would pin nothing, and this one no key has.
+    #expect(Self.options(different.text) == ["pinnedpubkey = \"sha256//no-host-is-chosen\""])
+    #expect(different.text.contains("\n# a.example, c.example\n#\(option)\n"))
+  }
 }
 
 @Suite("reading the formats of others")

@@ -64,6 +64,8 @@ public struct SeenEndpoint: Hashable, Sendable {
   public let keys: Result<[Key], Unreachable>
   /// The key that it is to show next, if that was said.
   public let backup: SPKIPin?
+  /// Why no client reaches it at an address where a probe did, each in words.
+  public let obstacles: [String]
 
   /// Why a server could not be asked.
   public struct Unreachable: ExplainedError, Hashable {
@@ -78,9 +80,11 @@ public struct SeenEndpoint: Hashable, Sendable {
 
   /// A server.
   public init(
-    host: HostName, name: String, keys: Result<[Key], Unreachable>, backup: SPKIPin? = nil
+    host: HostName, name: String, keys: Result<[Key], Unreachable>, backup: SPKIPin? = nil,
+    obstacles: [String] = []
   ) {
     (self.host, self.name, self.keys, self.backup) = (host, name, keys, backup)
+    self.obstacles = obstacles
   }
 }
 
@@ -101,12 +105,17 @@ public struct EndpointCheck {
       case .failure(let failure):
         return [Finding(.unreachable, host: endpoint.name, failure.reason)]
       case .success(let keys):
-        return keys.compactMap { key in
+        let unreached = endpoint.obstacles.map {
+          Finding(.outdatedTLS, host: endpoint.name, $0)
+        }
+        let untrusted = keys.compactMap { key in
           key.complaint.map {
             Finding(
               .untrusted, host: endpoint.name, "the \(key.kind) certificate\(key.place): \($0)")
           }
-        } + authorityEnds(endpoint, keys) + policies.flatMap { findings(endpoint, keys, under: $0) }
+        }
+        return unreached + untrusted + authorityEnds(endpoint, keys)
+          + policies.flatMap { findings(endpoint, keys, under: $0) }
       }
     } + shared(endpoints)
   }

@@ -104,6 +104,8 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case mirror = "mirror-differs"
   /// A server that could not be asked.
   case unreachable = "unreachable"
+  /// A server that offers no version of TLS that clients connect with.
+  case outdatedTLS = "outdated-tls"
   /// A server whose chain or name no client accepts, pins aside.
   case untrusted = "untrusted-chain"
   /// Clients of a list would refuse the server.
@@ -143,15 +145,15 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
 
   /// Those that only `doctor` finds, since a list does not show them.
   public static let ofSources: Set<CheckRule> = [
-    .disabled, .reportOnly, .wholeCertificate, .bundledCertificate, .keyReuse, .clearText,
+    .disabled, .wholeCertificate, .bundledCertificate, .keyReuse, .clearText,
     .debugBuilds, .looseLiteral, .placeholder, .notSearched,
   ]
 
   /// How bad it is unless a finding says otherwise.
   public var severity: Finding.Severity {
     switch self {
-    case .noUsablePin, .leafAndCA, .notPinned, .publicSuffix, .unreachable, .untrusted, .refused,
-      .backupRefused, .oneKeyOfTwo, .missingRoot, .disabled:
+    case .noUsablePin, .leafAndCA, .notPinned, .publicSuffix, .unreachable, .outdatedTLS,
+      .untrusted, .refused, .backupRefused, .oneKeyOfTwo, .missingRoot, .disabled:
       .error
     case .noBackup, .duplicatePin, .unreadable, .pinExpires, .pinningEnds, .listExpires, .widened,
       .drift, .missingHost, .mirror, .leafExpires, .authorityEnds, .reportOnly, .wholeCertificate,
@@ -179,6 +181,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .missingHost: "A host is pinned by one list and not by another."
     case .mirror: "A mirror is silent, or serves another statement than the registry does."
     case .unreachable: "A server could not be asked."
+    case .outdatedTLS: "A server offers TLS 1.1 at most, and no client connects."
     case .untrusted: "A server's chain or name is not valid; every client refuses it."
     case .refused: "Clients of this list would refuse the server now."
     case .backupRefused: "Clients of this list would refuse the server with its next key."

@@ -63,6 +63,11 @@ public struct PolicyCheck {
           ))
       }
     }
+    found += policy.rules.filter { $0.entry.enforcement == .reportOnly && !$0.isExempt }.map {
+      Finding(
+        .reportOnly, host: "\($0.entry.pattern)", policy: checked.name,
+        "a missing pin is only reported, and the server is let in; hint: TSKEnforcePinning true")
+    }
     for rule in policy.rules {
       guard let end = rule.unpinnedFrom, end - now < within else { continue }
       found.append(

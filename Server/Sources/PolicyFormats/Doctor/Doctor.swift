@@ -71,7 +71,7 @@ public struct Doctor {
   }
 
   private func findings(_ site: PinSite) -> [Finding] {
-    let own = site.policy.map { check.findings([$0]) + reporting($0) + reuse($0, site) } ?? []
+    let own = site.policy.map { check.findings([$0]) + reuse($0, site) } ?? []
     return (own + placeholders(site) + site.notes).map { site.placed($0) }
   }
 
@@ -83,14 +83,6 @@ public struct Doctor {
         .placeholder, host: rule.map { "\($0.entry.pattern)" } ?? "",
         "\(pin) is a placeholder, and no server has such a key; hint: ssl-pinning pin FILE prints the pin of a key"
       )
-    }
-  }
-
-  private func reporting(_ checked: CheckedPolicy) -> [Finding] {
-    checked.policy.rules.filter { $0.entry.enforcement == .reportOnly && !$0.isExempt }.map {
-      Finding(
-        .reportOnly, host: "\($0.entry.pattern)",
-        "a missing pin is only reported, and the server is let in; hint: TSKEnforcePinning true")
     }
   }
 

@@ -55,6 +55,16 @@ public struct ProbedServer: Sendable, Hashable {
   /// Whether a client without pins would talk to this server.
   public var isTrusted: Bool { validated != nil && nameMatches }
 
+  /// Why no client gets as far as its chain, in words behind its name; nil if clients do.
+  ///
+  /// Clients need TLS 1.2, on Apple's systems by App Transport Security and on others by OpenSSL's security level. A probe
+  /// takes older versions, to report what is there, and a server agrees to one only if it offers no newer one.
+  public var obstacle: String? {
+    ["TLSv1", "TLSv1.1"].contains(tlsVersion)
+      ? "offers \(tlsVersion) at most, and clients connect with TLS 1.2 or newer: none reaches it"
+      : nil
+  }
+
   /// What is wrong, in one line; nil if nothing is.
   public var complaint: String? {
     ShownChain.complaint(

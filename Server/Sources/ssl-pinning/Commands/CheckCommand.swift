@@ -57,8 +57,8 @@ enum CheckCommand {
       failOn.description, at.description, OutputFile.flag.description,
     ],
     notes: [
-      "Of each list: hosts without a pin that counts, without a backup, with one pin twice; pins, lists and pinning\n"
-        + "that end; wildcards over a public suffix or over a host with its own keys; entries that nothing reads. Of\n"
+      "Of each list: hosts without a pin that counts, without a backup, with one pin twice, that only report; pins, lists\n"
+        + "and pinning that end; wildcards over a public suffix or over a host with its own keys; entries that nothing reads. Of\n"
         + "lists beside each other: hosts and keys in which they differ.",
       "The servers that the lists name, or --host, are asked at each address for each kind of key: whether clients\n"
         + "of each list connect now, whether they still do when the certificate is renewed with another key, and\n"

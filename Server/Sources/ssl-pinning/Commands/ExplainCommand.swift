@@ -22,7 +22,8 @@ enum ExplainCommand {
     ],
     notes: [
       "The list is --registry with --key, or --policy. The chain is the one that the server shows now, or\n"
-        + "--chain. Exit code 0 where the connection would be made, 1 where it would be refused.",
+        + "--chain. Exit code 0 where the connection would be made, 1 where it would be refused, or where the server\n"
+        + "offers TLS 1.1 at most, which no client takes: that is said in place of a verdict.",
       "Rules are those of the client, in the order in which they decide: chain and name first, then denied keys,\n"
         + "then pins. A report-only entry is judged as if it were enforced, since that is the app's setting.",
     ],
@@ -67,11 +68,14 @@ enum ExplainCommand {
     of target: ProbeTarget, _ invocation: Invocation
   ) async throws(CommandFailure) -> [Certificate] {
     guard let path = invocation[chain] else {
+      let server: ProbedServer
       do throws(ProbeError) {
-        let server = try await TLSProbe().probe(
+        server = try await TLSProbe().probe(
           target, milliseconds: Int64((invocation[PolicyArguments.timeout] ?? 10) * 1000))
-        return server.presented.map(\.certificate)
       } catch { throw .couldNotFindOut("\(target): \(error)") }
+      // A verdict on the chain would be about a connection that nobody makes.
+      if let obstacle = server.obstacle { throw .no("\(target) \(obstacle)") }
+      return server.presented.map(\.certificate)
     }
     let text = String(
       decoding: try InputFile.read(path, limit: PinFile.maximumBytes), as: UTF8.self)

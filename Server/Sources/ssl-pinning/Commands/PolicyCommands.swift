@@ -50,6 +50,8 @@ enum ExportCommand {
         + "Nothing is written that ends the pinning on some day, and no pin that is denied or over.",
       "A host that would be refused there and is not refused here, or that the format would leave unpinned in\n"
         + "silence, is left out and told. --strict makes each of these warnings exit code 1; the file is written.",
+      "curl holds one set of pins against every server of a run. Hosts with different ones are comments in its file, and\n"
+        + "told; until the # of one is taken away, the file has every server refused.",
       "A server of --host must be trusted (--ca names your own CA): its pin would be somebody else's otherwise.",
     ],
     run: run)

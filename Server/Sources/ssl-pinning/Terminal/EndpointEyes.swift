@@ -13,6 +13,7 @@ struct EndpointEyes {
     let kind: CertificateKeyKind
     let address: Endpoint
     let key: SeenEndpoint.Key
+    let obstacle: String?
   }
 
   private let probes: [(kind: CertificateKeyKind, probe: TLSProbe)]
@@ -76,7 +77,16 @@ struct EndpointEyes {
         backup: backup)
     }
     return SeenEndpoint(
-      host: host, name: "\(target)", keys: .success(Self.distinct(shown)), backup: backup)
+      host: host, name: "\(target)", keys: .success(Self.distinct(shown)), backup: backup,
+      obstacles: Self.obstacles(shown))
+  }
+
+  /// What keeps clients from an address, once for each. It must be so for each kind of key that is there: a server may
+  /// go down to an older version for want of one kind alone.
+  private static func obstacles(_ shown: [Shown]) -> [String] {
+    Dictionary(grouping: shown) { "\($0.address)" }.compactMap { address, all in
+      all.allSatisfy { $0.obstacle != nil } ? all.first?.obstacle.map { "\(address) \($0)" } : nil
+    }.sorted()
   }
 
   /// Each key once, with its address if others show other keys of its kind.
@@ -112,7 +122,8 @@ struct EndpointEyes {
         let key = judge.key(
           kind.rawValue, of: server.presented.map(\.certificate), host: host, at: time,
           within: within, complaint: server.complaint)
-        results.append(.success(Shown(kind: kind, address: address, key: key)))
+        results.append(
+          .success(Shown(kind: kind, address: address, key: key, obstacle: server.obstacle)))
       } catch { results.append(.failure(error)) }
     }
     return results
