@@ -32,6 +32,7 @@ public struct PinningPolicy: Hashable, Sendable {
 
   private let listed: PolicyTable
   private let vanished: PolicyTable
+  private let enforced: Set<HostPattern>
 
   /// A policy with these entries. With an empty list, every host is unlisted.
   ///
@@ -55,16 +56,20 @@ public struct PinningPolicy: Hashable, Sendable {
   /// A policy with the entries of a registry: an entry that the settings cannot honour is no error but refuses
   /// its own hosts (``PolicyEntry/uncheckableRole``).
   ///
-  /// - Parameter vanished: entries of hosts that are no longer listed. They count only for hosts that no listed
-  ///   pattern matches, so that a pattern which was listed for a while cannot affect other hosts.
+  /// - Parameters:
+  ///   - vanished: entries of hosts that are no longer listed. They count only for hosts that no listed
+  ///     pattern matches, so that a pattern which was listed for a while cannot affect other hosts.
+  ///   - enforced: patterns whose hosts are enforced, whichever entry they have by now.
   /// - Throws: ``PolicyError/unlistedHostsWithoutPath``, for the app's own setting.
   package init(
-    listed: [PolicyEntry], vanished: [PolicyEntry] = [], denied: Set<SPKIPin>, trust: TrustMode,
+    listed: [PolicyEntry], vanished: [PolicyEntry] = [], enforced: Set<HostPattern> = [],
+    denied: Set<SPKIPin>, trust: TrustMode,
     unlistedHosts: UnlistedHosts, registry: RegistryStamp?, expires: Int64?
   ) throws(PolicyError) {
     try trust.check(unlistedHosts: unlistedHosts)
     self.listed = PolicyTable(listed)
     self.vanished = PolicyTable(vanished)
+    self.enforced = enforced
     self.denied = denied
     self.trust = trust
     self.unlistedHosts = unlistedHosts
@@ -74,7 +79,11 @@ public struct PinningPolicy: Hashable, Sendable {
 
   /// The combined requirements of all patterns that match `host`; `nil` for an unlisted host.
   public func entry(for host: HostName) -> PolicyEntry? {
-    listed.entry(for: host) ?? vanished.entry(for: host)
+    guard var entry = listed.entry(for: host) ?? vanished.entry(for: host) else { return nil }
+    if entry.enforcement == .reportOnly, enforced.haveMatch(for: host) {
+      entry.enforcement = .enforce
+    }
+    return entry
   }
 
   /// The entries whose hosts are refused because the trust mode cannot check what they require, or this
@@ -299,5 +308,16 @@ struct PolicyTable: Hashable, Sendable {
       }
     }
     return found
+  }
+}
+
+extension Set<HostPattern> {
+  /// Whether one of the patterns matches a host.
+  fileprivate func haveMatch(for host: HostName) -> Bool {
+    guard !isEmpty else { return false }
+    if contains(.exact(host)) { return true }
+    guard case .name(let name) = host else { return false }
+    if let parent = name.parent, contains(.oneMoreLabel(parent)) { return true }
+    return sequence(first: name, next: \.parent).contains { contains(.anyDepth($0)) }
   }
 }

@@ -44,7 +44,8 @@ extension TrustedRegistry {
     }
     try trust.check(unlistedHosts: unlistedHosts, enforcement: enforcement)
     return try PinningPolicy(
-      listed: listed, vanished: gone, denied: Set(standing.statement?.denied ?? []), trust: trust,
+      listed: listed, vanished: gone, enforced: standing.enforced,
+      denied: Set(standing.statement?.denied ?? []), trust: trust,
       unlistedHosts: unlistedHosts, registry: stamp,
       expires: whenExpired == .refuse ? expires : nil)
   }
@@ -58,16 +59,11 @@ extension TrustedRegistry {
     of registry: Registry, in source: AcceptedDocument,
     _ enforcement: PolicyEntry.Enforcement, _ whenExpired: WhenExpired
   ) -> [PolicyEntry] {
-    let entries = registry.policyEntries(enforcement: enforcement) { key in
+    registry.policyEntries(enforcement: enforcement) { key in
       guard let expires = key.expires, source.isActive(key), let end = self.expires else {
         return key.expires
       }
       return whenExpired == .keepPinning ? nil : max(expires, end)
-    }
-    return entries.map { entry in
-      var entry = entry
-      if standing.enforced.contains(entry.pattern) { entry.enforcement = .enforce }
-      return entry
     }
   }
 }

@@ -22,7 +22,7 @@ import CanonicalJSON
 ///   in force (`TrustTime`). A newer version may lower it, so an `issued` far ahead, by accident or theft, keeps no
 ///   client from the document that repairs it.
 /// - A pin that was active when its statement was issued never expires before the statement.
-/// - Hosts that a statement enforces stay enforced for the rest of the epoch.
+/// - Hosts that a statement enforces stay enforced for the rest of the epoch, whichever pattern lists them by then.
 ///
 /// An example. An app ships one key, which is the root and the online key of set 0.
 ///

@@ -298,6 +298,27 @@ struct StatementRuleTests {
   }
 
   @Test(
+    "a host that was enforced stays so in the epoch, whichever pattern lists it by then",
+    arguments: [
+      ("a.example", "**.a.example", "b.a.example"), ("**.a.example", "**.example", "b.example"),
+      ("*.example", "**.example", "a.b.example"),
+    ])
+  func enforcedByAnother(before: String, after: String, other: String) throws {
+    var registry = RegistrySimulator()
+    registry.pins = [(before, 1)]
+    registry.hosts = [HostSettings(try pattern(before), enforces: true)]
+    let client = try registry.client()
+    (registry.version, registry.pins, registry.hosts) = (2, [(after, 1)], [])
+    let next = try client.update(with: registry).registry
+    #expect(next.stamp.version?.version == 2)
+    func forgives(_ host: String) throws -> Bool {
+      try next.verdict(host, path: [2], enforcement: .reportOnly).decision == .accept
+    }
+    #expect(try !forgives("a.example"))
+    #expect(try forgives(other))
+  }
+
+  @Test(
     "refuses a statement that can be read only in part, and keeps the one before",
     arguments: [
       ("type", .null), ("registry", .number(1)), ("epoch", .string("0")), ("epoch", .number(-1)),
