@@ -85,6 +85,20 @@ struct HostileRegistryTests {
     #expect(registry.server.requests.last?.header("If-None-Match") == nil)
   }
 
+  @Test("cannot send a redirect's own body without end")
+  func endlessRedirect() async throws {
+    let registry = try TestRegistry()
+    registry.answer(
+      HTTPResponse(
+        status: 302, headers: [HTTPField("Location", "https://localhost/r.json")],
+        body: [UInt8](repeating: 0x20, count: 100_000), delivery: .endless()))
+    var config = try registry.config()
+    config.maximumRegistryBytes = 1 << 20
+    await #expect(throws: SslPinningError.tooLarge(limit: 1 << 20, url: registry.url)) {
+      try await SslPinningClient(config: config)
+    }
+  }
+
   @Test(
     "cannot have an old document called unchanged after it has left: a tag that is not the document's digest is not sent back"
   )

@@ -197,9 +197,14 @@
 
     private static let shouldStop:
       @convention(c) (UnsafeMutableRawPointer?, curl_off_t, curl_off_t, curl_off_t, curl_off_t)
-        -> Int32 = { context, _, _, _, _ in
+        -> Int32 = { context, _, received, _, _ in
           guard let context else { return 1 }
           let me = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+          // A redirect's own body comes to nobody.
+          guard received <= me.exchange.maximumBytes else {
+            me.isTooLarge = true
+            return 1
+          }
           me.isLate = ContinuousClock.now > me.end
           return me.isLate || me.cancelled.withLock { $0 } ? 1 : 0
         }
