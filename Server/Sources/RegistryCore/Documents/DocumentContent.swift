@@ -7,8 +7,9 @@ package struct DocumentContent: Sendable, Equatable {
   package var denied: [SPKIPin] = []
   package var removed: [HostPattern] = []
   package var mirrors: [RegistryMirror] = []
-  /// What the statement says of hosts besides their keys. Those whose keys are all denied are among them: a client that has not seen
-  /// them before, or lets go of them with a new key set, is to refuse them and not to take them for unlisted.
+  /// What the statement says of hosts besides their keys. Those whose keys are all denied, or were taken off, are among them: a
+  /// client that has not seen them before, or lets go of them with a new key set, is to refuse them and not to take them for
+  /// unlisted.
   package var hosts: [HostSettings] = []
 
   /// What a state amounts to.
@@ -24,8 +25,8 @@ package struct DocumentContent: Sendable, Equatable {
     denied = state.denied.map(\.pin)
     let listed = Set(entries.map(\.pattern))
     removed = state.removed.filter { !listed.contains($0) }
-    let bare = endpoints.filter { state.keysByEndpoint[$0.id]?.keys.isEmpty == false }
-      .flatMap(\.patterns).filter { !listed.contains($0) }
+    let bare = endpoints.filter { state.keysByEndpoint[$0.id]?.hadKeys == true }
+      .flatMap(\.patterns).filter { !listed.contains($0) && !state.removed.contains($0) }
     // Any: it has no key and no CA, and must not ask more of hosts below it.
     let denying = Set(bare).sorted { $0.description < $1.description }.map {
       HostSettings($0, match: .any)

@@ -283,6 +283,7 @@ extension DocumentState {
     next.orphans.removeAll { removed.contains($0.patterns[0]) }
     let listed = Self.listed(in: json, signed: copy.signed)
     let spokenFor = Set((endpoints + next.orphans).flatMap(\.patterns))
+    let settings = DocumentEntry.settings(in: copy.bytes)
     next.adoptHosts(of: copy, beside: endpoints)
     let deniedPins = next.deniedPins
     for endpoint in endpoints + next.orphans {
@@ -306,7 +307,17 @@ extension DocumentState {
         if key.isUnannounced { key.shownFor = 0 }
         return key
       }
-      guard !keys.isEmpty else { continue }
+      guard !keys.isEmpty else {
+        // A host that is said without any key had some: what it shows next is no first sight.
+        if endpointKeys.keys.isEmpty, endpointKeys.authorities.isEmpty,
+          endpoint.patterns.contains(where: { settings[$0] != nil })
+        {
+          next.keysByEndpoint[endpoint.id] = EndpointKeys(
+            held: endpointKeys.candidates, authorities: [EndpointKeys.unknownAuthority: copy.signed]
+          )
+        }
+        continue
+      }
       for key in keys where key.isUnannounced && !endpoint.isOrphan {
         next.raise(
           ServerAlert(

@@ -343,6 +343,9 @@ extension EndpointKeys {
   /// What is kept across restarts: everything but keys that only need more probes.
   package var kept: EndpointKeys { EndpointKeys(keys: keys, held: held, authorities: authorities) }
 
+  /// Whether a key is there, or was: its CAs are remembered.
+  var hadKeys: Bool { !keys.isEmpty || !authorities.isEmpty }
+
   /// Whether there is anything to keep; records leave out endpoints without.
   var hasKept: Bool { !keys.isEmpty || !authorities.isEmpty || !held.isEmpty }
 

@@ -116,6 +116,33 @@ import Testing
     #expect(Set(state.orphans.flatMap(\.patterns)) == Set(gate.patterns))
   }
 
+  @Test(
+    "after the record is lost, a host whose last key was denied or taken off shows nothing for the first time",
+    arguments: [true, false])
+  func lostLastKey(isDenied: Bool) throws {
+    let server = listing(gate, other)
+    perform(server, at: now + 60) { [request, gate] state, configured throws(AdministrationError) in
+      isDenied
+        ? try state.deny(pin(1), configured: configured, force: true, request)
+        : try state.revoke(pin(1), at: gate.id, configured: configured, force: true, request)
+    }
+    let copy = try #require(server.copy)
+    var state = DocumentState().goingOn(from: copy, endpoints: [gate, other])
+    #expect(
+      DocumentContent(state, endpoints: [gate, other]).hosts.map(\.pattern) == gate.patterns)
+    let probe = LedgerBench.probe([(LedgerBench.here, "", .key(9, under: 200))])
+    for second in 0..<3 as Range<Int64> {
+      _ = state.keysByEndpoint[gate.id]?.enter(
+        probe, at: now + 120 + second, rule: KnownAuthorityTests.rule)
+    }
+    let keys = try #require(state.keysByEndpoint[gate.id])
+    #expect(keys.keys.isEmpty && keys.held[pin(9)]?.reasons == [.newIssuer])
+    // The control: of a host that was never listed the first key counts.
+    var unseen = EndpointKeys()
+    _ = unseen.enter(probe, at: now + 120, rule: KnownAuthorityTests.rule)
+    #expect(unseen.keys.map(\.pin) == [pin(9)])
+  }
+
   @Test("is no other server's to bring back once a person took it out there")
   func merged() throws {
     let server = listing(gate, other)
