@@ -49,6 +49,23 @@ static int is_too_long(SSL *ssl) {
   return records > most_in_a_handshake;
 }
 
+// Servers have a handful; some send what they had once, too. OpenSSL takes some four hundred small ones in its hundred kilobytes,
+// and each is read again where the path is looked for.
+enum { most_certificates = 32 };
+
+// Whether a Certificate message (RFC 5246 section 7.4.2, RFC 8446 section 4.4.2) has more. Lengths that are wrong OpenSSL refuses.
+static int are_too_many(const unsigned char *message, size_t count, int is_tls13) {
+  size_t at = 4, number = 0;
+  if (is_tls13 && at < count) at += 1 + (size_t)message[at];
+  at += 3;
+  while (at + 3 <= count && number <= most_certificates) {
+    at += 3 + ((size_t)message[at] << 16 | (size_t)message[at + 1] << 8 | message[at + 2]);
+    if (is_tls13 && at + 2 <= count) at += 2 + ((size_t)message[at] << 8 | message[at + 1]);
+    number++;
+  }
+  return number > most_certificates;
+}
+
 // A callback cannot fail here either, and OpenSSL reads the message next. It is in the connection's own buffer: with lengths
 // that are too large it is none.
 static void spoil(const void *message, size_t count) {
@@ -61,7 +78,9 @@ static void hear(int is_sent, int version, int type, const void *bytes, size_t c
   (void)version, (void)argument;
   if (!is_sent && type == SSL3_RT_HEADER && is_too_long(ssl)) end(ssl);
   if (!is_sent && type == SSL3_RT_HANDSHAKE && count > 0 &&
-      *(const unsigned char *)bytes == SSL3_MT_CERTIFICATE && pp_brings_own_curve(bytes, count))
+      *(const unsigned char *)bytes == SSL3_MT_CERTIFICATE &&
+      (pp_brings_own_curve(bytes, count) ||
+       are_too_many(bytes, count, SSL_version(ssl) == TLS1_3_VERSION)))
     spoil(bytes, count);
   if (is_sent || type != SSL3_RT_HANDSHAKE || count == 0 ||
       *(const unsigned char *)bytes != SSL3_MT_HELLO_REQUEST)
@@ -157,9 +176,13 @@ void pp_tls_read_in_turns(SSL_CTX *context) {
   SSL_CTX_set_msg_callback(context, hear_in_turn);
 }
 
+// Of who tunnels and whom the tunnel is to a key alone counts: nobody needs a long chain.
+enum { most_of_a_chain = 16 * 1024 };
+
 void pp_tls_refuse_floods(SSL_CTX *context) {
   pthread_once(&index_once, make_index);
   refuse_compressed(context);
+  SSL_CTX_set_max_cert_list(context, most_of_a_chain);
   SSL_CTX_set_msg_callback(context, heard_index >= 0 ? hear_and_count : hear);
 }
 #endif

@@ -66,7 +66,8 @@ struct OwnCurvesTests {
 
   /// Whether a client finishes a handshake with a server that shows a certificate beside its own.
   private func shakes(
-    with extra: [UInt8], _ version: Int32, preparing prepare: (OpaquePointer?) -> Void
+    with extra: [UInt8], times: Int = 1, _ version: Int32,
+    preparing prepare: (OpaquePointer?) -> Void
   ) throws -> Bool {
     let loaded = try LoadedIdentity(identity())
     let contexts = [TLS_client_method(), TLS_server_method()].map { SSL_CTX_new($0) }
@@ -90,7 +91,9 @@ struct OwnCurvesTests {
       return d2i_X509(nil, &cursor, bytes.count)
     }
     defer { X509_free(x509) }
-    try #require(SSL_ctrl(server, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(x509)) == 1)
+    for _ in 0..<times {
+      try #require(SSL_ctrl(server, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(x509)) == 1)
+    }
     for _ in 0..<4 {
       SSL_do_handshake(client)
       SSL_do_handshake(server)
@@ -107,6 +110,19 @@ struct OwnCurvesTests {
     for prepare in [pp_tls_refuse_endless, pp_tls_read_in_turns, pp_tls_refuse_floods] {
       #expect(try shakes(with: other, version) { prepare($0) })
       #expect(try !shakes(with: Self.own, version) { prepare($0) })
+    }
+  }
+
+  @Test(
+    "is not needed to keep a reader busy: a crowd of certificates is refused, too",
+    arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+  func crowd(version: Int32) throws {
+    let other = try identity().leaf.der
+    #expect(try shakes(with: other, times: 40, version) { _ in })
+    for prepare in [pp_tls_refuse_endless, pp_tls_read_in_turns, pp_tls_refuse_floods] {
+      // The server's own is one of 32.
+      #expect(try shakes(with: other, times: 31, version) { prepare($0) })
+      #expect(try !shakes(with: other, times: 32, version) { prepare($0) })
     }
   }
 }

@@ -23,13 +23,15 @@ struct VantageCrowd {
 
   private static let memory: Int64 = 3_600_000
   private static let mostKnown = 256
+  /// Of one key: whoever stole it has as many addresses as he likes.
+  private static let mostOfOne = 64
 
   private let tunnels: Int
   private let strangers: Int
   private var guests: [Int: Guest] = [:]
   private var handshakes = RateLimiter(burst: 300, interval: 100)
-  /// Until when an address counts as a client's, in milliseconds.
-  private var known: [[UInt8]: Int64] = [:]
+  /// Whose an address is, and until when it counts as a client's, in milliseconds.
+  private var known: [[UInt8]: (client: SPKIPin, end: Int64)] = [:]
 
   /// - Parameters:
   ///   - tunnels: of one client alone; there are twice as many.
@@ -60,7 +62,7 @@ struct VantageCrowd {
   }
 
   private func isKnown(_ address: [UInt8], at now: Int64) -> Bool {
-    known[address].map { $0 >= now } ?? false
+    known[address].map { $0.end >= now } ?? false
   }
 
   private mutating func sendAway(oneOf waiting: [Int: Guest]) {
@@ -75,12 +77,22 @@ struct VantageCrowd {
   /// - Returns: false if this client has no place left.
   mutating func prove(_ number: Int, as client: SPKIPin, at now: Int64) -> Bool {
     guard let guest = guests[number] else { return false }
-    if known.count >= Self.mostKnown { known = known.filter { $0.value >= now } }
-    if known.count < Self.mostKnown { known[guest.address] = now + Self.memory }
+    remember(guest.address, of: client, at: now)
     let taken = guests.values.compactMap(\.client)
     guard taken.count(where: { $0 == client }) < tunnels - taken.count else { return false }
     guests[number]?.client = client
     return true
+  }
+
+  /// An address that is known stays so. Else the oldest of the same key gives way, and nobody else's.
+  private mutating func remember(_ address: [UInt8], of client: SPKIPin, at now: Int64) {
+    known = known.filter { $0.value.end >= now }
+    let own = known.filter { $0.value.client == client }
+    if known[address] == nil, own.count >= Self.mostOfOne || known.count >= Self.mostKnown {
+      guard let oldest = own.min(by: { $0.value.end < $1.value.end }) else { return }
+      known[oldest.key] = nil
+    }
+    known[address] = (client, now + Self.memory)
   }
 
   mutating func leave(_ number: Int) { guests[number] = nil }

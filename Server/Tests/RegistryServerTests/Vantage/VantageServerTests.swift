@@ -285,6 +285,34 @@ struct VantageFloodTests {
     #expect(take(pin(3)) == 1)
   }
 
+  @Test("a key's many addresses take no other client's place among those that are known")
+  func knownAddresses() {
+    var (crowd, last) = (VantageCrowd(tunnels: 1000, strangers: 8), 0)
+    func prove(_ client: SPKIPin, _ address: String, at now: Int64) {
+      last += 1
+      _ = crowd.enter(last, Socket(owning: -1), from: address, at: now)
+      _ = crowd.prove(last, as: client, at: now)
+      crowd.leave(last)
+    }
+    /// Whether an address has more handshakes than a stranger's.
+    func isKnown(_ address: String, at now: Int64) -> Bool {
+      var crowd = crowd
+      return (0..<400).allSatisfy {
+        crowd.enter(10_000 + $0, Socket(owning: -1), from: address, at: now)
+      }
+    }
+    prove(pin(2), "192.0.2.1", at: 0)
+    for number in 0..<300 {
+      prove(pin(1), "203.0.\(113 + number / 200).\(number % 200)", at: Int64(number) * 1000)
+    }
+    #expect(isKnown("192.0.2.1", at: 300_000) && !isKnown("192.0.2.9", at: 300_000))
+    // The oldest of the same key gave way.
+    #expect(!isKnown("203.0.113.0", at: 300_000) && isKnown("203.0.114.99", at: 300_000))
+    // Within the hour it is renewed.
+    prove(pin(2), "192.0.2.1", at: 3_000_000)
+    #expect(isKnown("192.0.2.1", at: 5_000_000))
+  }
+
   @Test("one tunnel more than a client may have is refused as the point's fault, until one ends")
   func tunnels() async throws {
     let bench = try VantageBench { $0.tunnels = 2 }
