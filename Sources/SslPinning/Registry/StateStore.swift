@@ -28,7 +28,8 @@ struct StateStore: Sendable {
     self.largest = largest ?? max(64 << 20, 5 * min(trust.limits.maximumBytes, 1 << 28))
     let text = ([identity, trust.registry] + trust.shippedKeyIDs).joined(separator: "\n")
     let name = hex(Digest.sha256([UInt8](text.utf8)))
-    file = AtomicFile(path: "\(directory)/registry-\(name).json", patience: patience)
+    file = AtomicFile(
+      path: "\(directory)/registry-\(name).json", patience: patience, isOfItsPlace: true)
   }
 
   /// What a file holds.

@@ -36,7 +36,8 @@ package final class FailureReporter: Sendable {
     let inbox = Locked(ReportInbox())
     let uploader = ReportUploader(
       config: config, collectors: try config.collectors(), inbox: inbox,
-      file: directory.map { AtomicFile(path: $0 + "/failure-reports.json") }, rules: rules,
+      file: directory.map { AtomicFile(path: $0 + "/failure-reports.json", isOfItsPlace: true) },
+      rules: rules,
       poster: poster,
       clocks: clocks, events: events, wake: { continuation.yield() })
     includesReportOnly = config.includesReportOnly

@@ -31,13 +31,19 @@ package struct AtomicFile: Hashable, Sendable {
 
   /// Milliseconds to wait for the lock.
   private let patience: Int
+  /// Whether it belongs to the owner of its directory where root makes it.
+  let isOfItsPlace: Bool
 
   /// A file that need not exist yet, nor its directory.
   ///
-  /// - Parameter patience: milliseconds to wait for the lock, after which a call fails.
-  package init(path: String, patience: Int = 2000) {
+  /// - Parameters:
+  ///   - patience: milliseconds to wait for the lock, after which a call fails.
+  ///   - isOfItsPlace: on Linux, whether the owner of the directory gets what root makes in it: the file, its lock and
+  ///     directories below. A program that was run as root once must not keep that user from his state. Not for secrets.
+  package init(path: String, patience: Int = 2000, isOfItsPlace: Bool = false) {
     self.path = path
     self.patience = patience
+    self.isOfItsPlace = isOfItsPlace
   }
 
   /// The file's bytes, or `nil` where there is none.
@@ -99,6 +105,9 @@ package struct AtomicFile: Hashable, Sendable {
     if try makeDirectory(directory) { FileMarks.keepReadable(directory) }
     let lock = Descriptor(retrying { open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
     guard lock.isOpen else { throw failure(.open, lockPath) }
+    #if os(Linux)
+      giveToPlace(lock)
+    #endif
     FileMarks.keepReadable(lockPath)
     var waited = 0
     while retrying({ flock(lock.number, LOCK_EX | LOCK_NB) }) != 0 {
@@ -110,7 +119,7 @@ package struct AtomicFile: Hashable, Sendable {
   }
 
   private var lockPath: String { path + ".lock" }
-  private var directory: String {
+  var directory: String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
@@ -143,14 +152,22 @@ package struct AtomicFile: Hashable, Sendable {
   /// - Returns: whether it was made here. One that was there, and any above, may hold files of the app's, and they would
   ///   take a mark over without a word.
   func makeDirectory(_ folder: String) throws(FileError) -> Bool {
-    if mkdir(folder, 0o700) == 0 { return true }
+    if makeOne(folder) { return true }
     // From the bottom up: above one's own directories stand others', where asking may be forbidden.
     if errno == ENOENT, let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
       _ = try makeDirectory(String(folder[..<slash]))
-      if mkdir(folder, 0o700) == 0 { return true }
+      if makeOne(folder) { return true }
     }
     guard errno == EEXIST else { throw failure(.makeDirectory) }
     return false
+  }
+
+  private func makeOne(_ folder: String) -> Bool {
+    guard mkdir(folder, 0o700) == 0 else { return false }
+    #if os(Linux)
+      giveToPlace(folder)
+    #endif
+    return true
   }
 
   private func failure(_ step: FileError.Step, _ path: String? = nil) -> FileError {

@@ -87,6 +87,30 @@ struct AtomicFileTests {
     #expect(try owner() == (0, getegid()))
   }
 
+  @Test(
+    "what root makes in a user's directory is the user's, with its lock and directories, where that is wanted",
+    .enabled(if: geteuid() == 0), arguments: [true, false])
+  func place(isOfItsPlace: Bool) throws {
+    func owner(_ name: String) throws -> uid_t {
+      var status = stat()
+      try #require(lstat(directory.path(name), &status) == 0, "\(name)")
+      return status.st_uid
+    }
+    try FileManager.default.createDirectory(
+      atPath: directory.path("home"), withIntermediateDirectories: false)
+    try #require(chown(directory.path("home"), 65_534, 65_533) == 0)
+    let file = AtomicFile(
+      path: directory.path("home/.local/state/a.json"), isOfItsPlace: isOfItsPlace)
+    try file.write([1])
+    for name in ["", "/state", "/state/a.json", "/state/a.json.lock"].map({ "home/.local" + $0 }) {
+      #expect(try owner(name) == (isOfItsPlace ? 65_534 : 0), "\(name)")
+    }
+    // What an earlier run had left as root's is given back, too.
+    try #require(chown(file.path, 0, 0) == 0)
+    try file.write([2])
+    #expect(try owner("home/.local/state/a.json") == (isOfItsPlace ? 65_534 : 0))
+  }
+
   @Test("a write never goes through a link that lies where the new file is written")
   func link() throws {
     try file.write([1])
