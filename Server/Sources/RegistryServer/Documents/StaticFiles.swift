@@ -50,7 +50,7 @@ final class StaticFiles: Sendable {
   }
 
   private let directory: String
-  private let copying: @Sendable (PublishedDocument) -> Void
+  private let copying: @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void
   private let later: Later
   private let report: @Sendable (_ file: String, _ outcome: Outcome) -> Void
   private let queue = DispatchQueue(label: "published files")
@@ -72,11 +72,14 @@ final class StaticFiles: Sendable {
   }
 
   /// - Parameters:
-  ///   - copying: is called before each document is written.
+  ///   - copying: is called before each document is to be written, and again once it is.
   ///   - later: passes the pause before what failed is written again.
   ///   - report: is told of each document what became of it; of one that fails again, only another reason.
   init(
-    directory: String, copying: @escaping @Sendable (PublishedDocument) -> Void = { _ in },
+    directory: String,
+    copying: @escaping @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void = {
+      _, _ in
+    },
     later: @escaping Later = { work in
       let end = DispatchTime.now() + .seconds(StaticFiles.pause)
       DispatchQueue.global().asyncAfter(deadline: end) { work() }
@@ -93,7 +96,7 @@ final class StaticFiles: Sendable {
   func write(_ document: PublishedDocument) {
     queue.async { [self] in
       guard !state.withLock(\.hasEnded) else { return }
-      copying(document)
+      copying(document, false)
       attempt(document)
       waitIfOwed()
     }
@@ -109,6 +112,7 @@ final class StaticFiles: Sendable {
       guard reason != before else { return }
       return report(document.file, .failed(reason, isLacking: isLacking(document)))
     }
+    copying(document, true)
     state.withLock { state in
       state.owed[document.file] = nil
       state.written[document.file] = Digest.sha256(document.bytes)

@@ -17,14 +17,18 @@ struct UnwrittenCopyTests {
     private let directory: String
     private let files: StaticFiles
     private let outcomes: Locked<[String]>
+    private let noted: Locked<[String]>
     private let due: Locked<[@Sendable () -> Void]>
 
     init(in directory: String) {
       let outcomes = Locked<[String]>([])
-      let due = Locked<[@Sendable () -> Void]>([])
-      (self.outcomes, self.due, self.directory) = (outcomes, due, directory)
+      let (noted, due) = (Locked<[String]>([]), Locked<[@Sendable () -> Void]>([]))
+      (self.outcomes, self.noted, self.due) = (outcomes, noted, due)
+      self.directory = directory
       files = StaticFiles(
-        directory: directory, later: { work in due.withLock { $0.append(work) } },
+        directory: directory,
+        copying: { _, isWritten in noted.withLock { $0.append(isWritten ? "is" : "to be") } },
+        later: { work in due.withLock { $0.append(work) } },
         report: { _, outcome in
           let text =
             switch outcome {
@@ -58,6 +62,9 @@ struct UnwrittenCopyTests {
 
     /// What was told.
     var told: [String] { outcomes.withLock { $0 } }
+
+    /// What was noted of copies.
+    var marks: [String] { noted.withLock { $0 } }
 
     /// What stands there.
     var bytes: [UInt8]? {
@@ -97,10 +104,13 @@ struct UnwrittenCopyTests {
     let newest = try document(2, version: 2)
     await copies.write(newest)
     #expect(copies.told == ["lacking", "lacking"])
+    // Only what is there counts as the last copy.
+    #expect(copies.marks == ["to be", "to be"])
     try FileManager.default.removeItem(at: directory.file("published"))
     #expect(await copies.pass() == 1)
     #expect(copies.told == ["lacking", "lacking", "written"])
     #expect(copies.bytes == newest.bytes)
+    #expect(copies.marks == ["to be", "to be", "is"])
     // Nothing is left to do.
     #expect(await copies.pass() == 0)
   }
