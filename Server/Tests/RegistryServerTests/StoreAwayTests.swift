@@ -157,6 +157,43 @@ struct StoreAwayTests {
     await second.service.stop()
   }
 
+  @Test("serves the last copy that was written, though a newer one could not be, and no older one")
+  func unwrittenCopy() async throws {
+    let yaml = "{type: sqlite, dsn: \"DIR/registry.db\"}"
+    let first = try ScriptedService(storage: yaml, more: Self.published)
+    first.observer.show(.accepted(pin(1)), at: Self.host)
+    try await first.start()
+    await first.service.probe(Self.host)
+    let people = AdministeredService(scripted: first)
+    func deny(_ key: UInt8) async throws -> AdministeredService.Answer {
+      try await people.call("POST", "/denials", #"{"pin":"\#(pin(key).base64)","why":"x"}"#)
+    }
+    let place = first.directory.file("public/\(Self.file)")
+    #expect(try await deny(7).status == 200)
+    let older = try Data(contentsOf: place)
+    #expect(try await deny(8).status == 200)
+    let last = try Data(contentsOf: place)
+    // Where the next one is written.
+    try FileManager.default.createDirectory(
+      at: first.directory.file("public/.\(Self.file).new"), withIntermediateDirectories: false)
+    #expect(try await deny(9).status == 200)
+    await first.service.stop()
+    #expect(try Data(contentsOf: place) == last)
+    #expect(first.service.currentDocument(Self.file)?.bytes != [UInt8](last))
+    let path = first.directory.path("registry.db")
+    try FileManager.default.moveItem(atPath: path, toPath: first.directory.path("away.db"))
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    for (copy, status) in [(last, 200), (older, 503)] {
+      try copy.write(to: place)
+      let second = try ScriptedService(storage: yaml, more: Self.published, sharing: first)
+      try await second.service.start()
+      let answer = try await second.get(Self.path)
+      #expect(answer.status == status)
+      #expect((answer.body == [UInt8](copy)) == (status == 200))
+      await second.service.stop()
+    }
+  }
+
   @Test("a store that answers and refuses ends the waiting, and the server")
   func refusal() async throws {
     let database = try await RedisServer.start()

@@ -120,12 +120,15 @@ struct AdministrationRoutes: Sendable {
 
   /// Whoever reads the copies would go on with the document before.
   func copyFailures(of file: String?) async -> [String] {
-    await services.published.finishCopies()
+    let late = await services.published.finishCopies()
     let files = file.map { [$0] } ?? administration.coordinators().map(\.file)
-    return files.compactMap { file in
-      services.health.reason(of: "files/" + file).map {
-        "the copy of \(file) in publish.dir is as it was: \($0)"
+    return files.compactMap { file -> String? in
+      if let reason = services.health.reason(of: "files/" + file) {
+        return "the copy of \(file) in publish.dir is as it was: \(reason)"
       }
+      guard late.contains(file) else { return nil }
+      return "the copy of \(file) in publish.dir is late: it was not written within"
+        + " \(StaticFiles.patience) seconds"
     }
   }
 

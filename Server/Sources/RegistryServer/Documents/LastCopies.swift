@@ -47,11 +47,11 @@ struct LastCopies: Sendable {
     }
   }
 
-  /// The copy in `publish.dir`, if this server's keys signed all of it and no newer one was to be copied: what is served
-  /// while the store is awaited.
+  /// The copy in `publish.dir`, if this server's keys signed all of it and no newer one was written: what is served while
+  /// the store is awaited. One that was to be copied, and could not be, is not there to be served.
   func served(_ file: String) -> PublishedDocument? {
     guard let copy = newest(file, beside: nil) else { return nil }
-    guard let last = store?.mark.seen?.copies[file] else { return copy }
+    guard let last = store?.mark.seen?.lastCopy(of: file) else { return copy }
     return copy.number.map { $0 >= last } ?? false ? copy : nil
   }
 
@@ -167,8 +167,8 @@ struct LastCopies: Sendable {
 }
 
 extension SealMark {
-  /// Notes that a document is about to be copied to `publish.dir`.
-  func note(copy document: PublishedDocument) {
-    if let number = document.number { note(copy: number, of: document.file) }
+  /// Notes that a document is about to be copied to `publish.dir`, or that it was.
+  func note(copy document: PublishedDocument, isWritten: Bool) {
+    if let number = document.number { note(copy: number, of: document.file, isWritten: isWritten) }
   }
 }

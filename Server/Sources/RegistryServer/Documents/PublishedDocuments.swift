@@ -66,8 +66,10 @@ final class PublishedDocuments: Sendable {
     }
   }
 
-  /// Waits until it was tried to write the copies of all that was published.
-  func finishCopies() async { await files.withLock { $0 }?.finish() }
+  /// Waits until it was tried to write the copies of all that was published, for ``StaticFiles/patience`` at most.
+  ///
+  /// - Returns: the files whose copies were not tried by then.
+  func finishCopies() async -> Set<String> { await files.withLock { $0 }?.finish() ?? [] }
 
   /// Serves these files from now on; those that are new wait for their first document.
   func serve(files names: [String]) {

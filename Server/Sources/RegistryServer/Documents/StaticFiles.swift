@@ -11,7 +11,8 @@ import TLSTools
 ///
 /// - Whole or not at all: written beside, flushed, renamed into place. A web server that opens a file
 ///   while it is replaced sends the old one to its end.
-/// - In the order of publishing, off the threads that publish; ``finish()`` waits for the last.
+/// - In the order of publishing, off the threads that publish; ``finish()`` waits for the last, but not for ever: a directory
+///   may not answer, as that of a file server that is away. That is told as what could not be written is.
 /// - A payload stands before the statement that names it, and goes when two newer ones are there: caches may
 ///   have the statement before.
 /// - Readable by everybody: documents are public, and a web server is somebody else.
@@ -50,35 +51,67 @@ final class StaticFiles: Sendable {
   }
 
   private let directory: String
-  private let copying: @Sendable (PublishedDocument) -> Void
+  private let copying: @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void
   private let later: Later
   private let report: @Sendable (_ file: String, _ outcome: Outcome) -> Void
-  private let queue = DispatchQueue(label: "published files")
+  private let queue: DispatchQueue
+  /// One thing after the other is told, and nothing after the end. Apart from the writing, which may not end.
+  private let telling = DispatchQueue(label: "what became of published files")
   private let state = Locked(State())
 
-  /// Has something done after a pause.
-  typealias Later = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
+  /// Has something done after so many seconds.
+  typealias Later = @Sendable (_ seconds: Int, _ work: @escaping @Sendable () -> Void) -> Void
 
   /// Seconds until what could not be written is written again.
   static let pause = 2
+  /// Seconds that a change, or the end of the server, waits for copies at most.
+  static let patience = 3
+  /// Seconds in which no copy was finished, after which those that wait are told.
+  static let longest = 10
+
+  private static let queues = Locked<[String: DispatchQueue]>([:])
+
+  /// A document that was not tried yet.
+  private struct Untried {
+    let document: PublishedDocument
+    let number: Int
+    /// Whether it was told that it is late.
+    var isTold = false
+  }
 
   private struct State {
-    /// Digests of the last documents written here, by file.
-    var written: [String: [UInt8]] = [:]
+    /// The last documents written here, by file.
+    var written: [String: PublishedDocument] = [:]
     /// What could not be written, by file: the newest of each, and why.
     var owed: [String: (document: PublishedDocument, reason: String)] = [:]
+    /// What is to be written, by file: the newest of each.
+    var untried: [String: Untried] = [:]
+    /// How many were handed over, and how often it was tried to write one.
+    var (count, attempts) = (0, 0)
     var isWaiting = false
+    var isWatched = false
     var hasEnded = false
+
+    /// Notes that it was tried to write a document, and why it could not be.
+    mutating func note(_ document: PublishedDocument, _ number: Int?, _ reason: String?) {
+      attempts += 1
+      if untried[document.file]?.number == number { untried[document.file] = nil }
+      owed[document.file] = reason.map { (document: document, reason: $0) }
+      if reason == nil { written[document.file] = document }
+    }
   }
 
   /// - Parameters:
-  ///   - copying: is called before each document is written.
-  ///   - later: passes the pause before what failed is written again.
+  ///   - copying: is called before each document is to be written, and again once it is.
+  ///   - later: passes the time until something is done.
   ///   - report: is told of each document what became of it; of one that fails again, only another reason.
   init(
-    directory: String, copying: @escaping @Sendable (PublishedDocument) -> Void = { _ in },
-    later: @escaping Later = { work in
-      let end = DispatchTime.now() + .seconds(StaticFiles.pause)
+    directory: String,
+    copying: @escaping @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void = {
+      _, _ in
+    },
+    later: @escaping Later = { seconds, work in
+      let end = DispatchTime.now() + .seconds(seconds)
       DispatchQueue.global().asyncAfter(deadline: end) { work() }
     },
     report: @escaping @Sendable (_ file: String, _ outcome: Outcome) -> Void
@@ -87,35 +120,104 @@ final class StaticFiles: Sendable {
     self.copying = copying
     self.later = later
     self.report = report
+    queue = StaticFiles.queue(of: directory)
+  }
+
+  /// One for all that is written to a directory. What does not end there goes on after ``end()``, and must not go over what
+  /// is written there once the copies are to be there again.
+  private static func queue(of directory: String) -> DispatchQueue {
+    queues.withLock { queues in
+      if let queue = queues[directory] { return queue }
+      let queue = DispatchQueue(label: "published files")
+      queues[directory] = queue
+      return queue
+    }
   }
 
   /// Writes a document soon.
   func write(_ document: PublishedDocument) {
+    let number = state.withLock { state in
+      state.count += 1
+      state.untried[document.file] = Untried(document: document, number: state.count)
+      return state.count
+    }
+    watch()
     queue.async { [self] in
       guard !state.withLock(\.hasEnded) else { return }
-      copying(document)
-      attempt(document)
+      copying(document, false)
+      attempt(document, number)
       waitIfOwed()
     }
   }
 
   /// Writes a document, and keeps it for later if that fails.
   ///
-  /// - Parameter before: why it failed before; `nil` if it is new.
-  private func attempt(_ document: PublishedDocument, after before: String? = nil) {
+  /// - Parameters:
+  ///   - number: which one it is; `nil` if it failed before.
+  ///   - before: why it failed before; `nil` if it is new.
+  private func attempt(
+    _ document: PublishedDocument, _ number: Int? = nil, after before: String? = nil
+  ) {
     let foreign = foreignDocument(inPlaceOf: document)
     if let reason = Self.write(document, to: directory) {
-      state.withLock { $0.owed[document.file] = (document, reason) }
+      // What stands there is read before it counts as tried: that may not end either.
+      let lacks = reason != before && isLacking(document, in: standing(document.file))
+      state.withLock { $0.note(document, number, reason) }
       guard reason != before else { return }
-      return report(document.file, .failed(reason, isLacking: isLacking(document)))
+      return tell(document.file, .failed(reason, isLacking: lacks))
     }
-    state.withLock { state in
-      state.owed[document.file] = nil
-      state.written[document.file] = Digest.sha256(document.bytes)
-    }
-    guard let foreign else { return report(document.file, .written) }
+    copying(document, true)
+    state.withLock { $0.note(document, number, nil) }
+    guard let foreign else { return tell(document.file, .written) }
     let denials = Self.denials(in: foreign).subtracting(Self.denials(in: document.bytes))
-    report(document.file, .replaced(denials: denials.sorted()))
+    tell(document.file, .replaced(denials: denials.sorted()))
+  }
+
+  /// Tells what became of a document, unless the copies are elsewhere by now.
+  private func tell(_ file: String, _ outcome: Outcome) {
+    telling.sync {
+      guard !state.withLock(\.hasEnded) else { return }
+      report(file, outcome)
+      // Of a newer one that waits, nothing that was told counts any more.
+      state.withLock { $0.untried[file]?.isTold = false }
+    }
+  }
+
+  /// Looks after a while whether what is to be written was.
+  private func watch() {
+    let attempts = state.withLock { state -> Int? in
+      guard !state.isWatched, !state.hasEnded, !state.untried.isEmpty else { return nil }
+      state.isWatched = true
+      return state.attempts
+    }
+    guard let attempts else { return }
+    later(Self.longest) { [weak self] in self?.tellLate(since: attempts) }
+  }
+
+  /// Tells of all that waits if nothing was finished meanwhile: ten thousand copies take longer, and are no reason to. The directory
+  /// is not asked: it does not answer.
+  private func tellLate(since attempts: Int) {
+    telling.sync {
+      let (late, written) = state.withLock {
+        state -> ([String: Untried], [String: PublishedDocument]) in
+        state.isWatched = false
+        let isStuck = state.attempts == attempts && !state.hasEnded
+        return (isStuck ? state.untried.filter { !$0.value.isTold } : [:], state.written)
+      }
+      for (file, untried) in late.sorted(by: { $0.key < $1.key }) {
+        let lacks = isLacking(untried.document, in: written[file]?.bytes)
+        let isStill = state.withLock { state in
+          guard state.untried[file]?.number == untried.number else { return false }
+          state.untried[file]?.isTold = true
+          return true
+        }
+        guard isStill else { continue }
+        let reason =
+          "writing it has not ended for \(Self.longest) seconds, as on a file server that is away"
+        report(file, .failed(reason, isLacking: lacks))
+      }
+    }
+    watch()
   }
 
   private func waitIfOwed() {
@@ -124,7 +226,7 @@ final class StaticFiles: Sendable {
       state.isWaiting = true
       return true
     }
-    if mustWait { later { [weak self] in self?.writeOwed() } }
+    if mustWait { later(Self.pause) { [weak self] in self?.writeOwed() } }
   }
 
   /// Writes again what could not be written. On the same queue, so that what is published meanwhile comes after it.
@@ -134,10 +236,11 @@ final class StaticFiles: Sendable {
         state.isWaiting = false
         return state.hasEnded ? [:] : state.owed
       }
-      for (file, (document, reason)) in owed.sorted(by: { $0.key < $1.key }) {
+      for (file, (document, reason)) in owed.sorted(by: { $0.key < $1.key })
+      where !state.withLock(\.hasEnded) {
         if isOutdated(document) {
           state.withLock { $0.owed[file] = nil }
-          report(file, .written)
+          tell(file, .written)
         } else {
           attempt(document, after: reason)
         }
@@ -150,18 +253,16 @@ final class StaticFiles: Sendable {
   /// What this server wrote last is older, whatever its number.
   private func isOutdated(_ document: PublishedDocument) -> Bool {
     guard let own = document.number, let bytes = standing(document.file),
-      Digest.sha256(bytes) != state.withLock({ $0.written[document.file] }),
+      bytes != state.withLock({ $0.written[document.file]?.bytes }),
       let json = (try? JSONValue(parsing: bytes))?.objectValue,
       let number = RegistryStamp.Version(ofStatementIn: json)
     else { return false }
     return own < number
   }
 
-  /// Whether apps that read the copy as it stands lack something that this document has.
-  private func isLacking(_ document: PublishedDocument) -> Bool {
-    guard let bytes = standing(document.file), let said = Self.decisions(in: bytes) else {
-      return true
-    }
+  /// Whether apps that read these bytes lack something that this document has.
+  private func isLacking(_ document: PublishedDocument, in bytes: [UInt8]?) -> Bool {
+    guard let bytes, let said = Self.decisions(in: bytes) else { return true }
     return said != Self.decisions(in: document.bytes)
   }
 
@@ -189,7 +290,7 @@ final class StaticFiles: Sendable {
   private func foreignDocument(inPlaceOf document: PublishedDocument) -> [UInt8]? {
     guard let last = state.withLock({ $0.written[document.file] }),
       let bytes = standing(document.file),
-      bytes != document.bytes, Digest.sha256(bytes) != last
+      bytes != document.bytes, bytes != last.bytes
     else { return nil }
     return bytes
   }
@@ -199,17 +300,35 @@ final class StaticFiles: Sendable {
     return Set((statement?["denied"]?.arrayValue ?? []).compactMap(\.stringValue))
   }
 
-  /// Waits until everything was tried that is to be written.
-  func finish() async {
-    await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+  /// Waits until everything was tried that is to be written, for ``patience`` at most.
+  ///
+  /// - Returns: the files that were not tried by then.
+  @discardableResult
+  func finish() async -> Set<String> {
+    let isDone = await soon({})
+    return isDone ? [] : state.withLock { Set($0.untried.keys) }
   }
 
-  /// Writes what is to be written already, and nothing after that.
+  /// Writes what is to be written already, and nothing after that, nor after ``patience``. What is being written then goes on, untold.
   func end() async {
+    _ = await soon { [self] in
+      telling.sync { state.withLock { $0.hasEnded = true } }
+    }
+  }
+
+  /// Does something once everything was tried that is to be written, and after ``patience`` in any case.
+  ///
+  /// - Returns: whether everything was.
+  private func soon(_ work: @escaping @Sendable () -> Void) async -> Bool {
     await withCheckedContinuation { continuation in
-      queue.async { [self] in
-        state.withLock { $0.hasEnded = true }
-        continuation.resume()
+      let answer = OneShot(otherwise: false) { continuation.resume(returning: $0) }
+      queue.async {
+        work()
+        answer.give(true)
+      }
+      later(Self.patience) {
+        work()
+        answer.give(false)
       }
     }
   }

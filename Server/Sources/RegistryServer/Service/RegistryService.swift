@@ -481,7 +481,7 @@ public final class RegistryService: Sendable {
 
   private func copyDocuments(to directory: String?) async {
     let copies = directory.map { directory in
-      StaticFiles(directory: directory, copying: store.mark.note(copy:)) {
+      StaticFiles(directory: directory, copying: store.mark.note(copy:isWritten:)) {
         [health, log, clock] file, outcome in
         outcome.tell(of: file, health, log, at: clock.now())
       }

@@ -294,7 +294,7 @@ public struct StoreTransfer: Sendable {
       try await write(StoreIdentity.recordName, written.encoded, of: id)
     }
     var marked = written.seen(under: version)
-    marked.copies = seen?.copies ?? [:]
+    (marked.copies, marked.copied) = (seen?.copies ?? [:], seen?.copied ?? [:])
     // It counts also if this server saw another store last: that was refused, or meant.
     store.mark.note(marked, isOther: true)
     if let reason = store.mark.problem { throw .notMarked(reason) }

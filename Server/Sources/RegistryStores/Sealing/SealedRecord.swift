@@ -229,13 +229,21 @@ package final class SealMark: Sendable {
     package var records: Set<String> = []
     /// The newest statement of each document that was to be copied to `publish.dir`, by file.
     package var copies: [String: RegistryStamp.Version] = [:]
+    /// The newest of them that was written, which is another one after a copy that failed.
+    package var copied: [String: RegistryStamp.Version] = [:]
+
+    /// The number that a document's last copy has. A mark that an earlier version wrote says only what was to be copied.
+    package func lastCopy(of file: String) -> RegistryStamp.Version? {
+      copied[file] ?? copies[file]
+    }
 
     /// This, and what was seen of the same store besides.
     package func raised(to other: Seen) -> Seen {
       guard other.id == id else { return self }
       return Seen(
         id: id, age: max(age, other.age), records: records.union(other.records),
-        copies: copies.merging(other.copies, uniquingKeysWith: max))
+        copies: copies.merging(other.copies, uniquingKeysWith: max),
+        copied: copied.merging(other.copied, uniquingKeysWith: max))
     }
 
     /// Why a record of this id and age is not the store's own; `nil` if it may be.
@@ -319,10 +327,14 @@ package final class SealMark: Sendable {
     }
   }
 
-  /// Notes that a document is about to be copied to `publish.dir`: an older copy is not the last.
-  package func note(copy number: RegistryStamp.Version, of name: String) {
+  /// Notes that a document is about to be copied to `publish.dir`, or that it was.
+  ///
+  /// - Older than what was to be copied, a copy is no base to begin a lost store from: what was decided since would end.
+  /// - Older than what was copied, it is not served while the store is away. One that could not be written keeps nobody from
+  ///   the one before.
+  package func note(copy number: RegistryStamp.Version, of name: String, isWritten: Bool) {
     guard var seen else { return }
-    seen.copies = [name: number]
+    if isWritten { seen.copied = [name: number] } else { seen.copies = [name: number] }
     note(seen)
   }
 
@@ -339,13 +351,17 @@ package final class SealMark: Sendable {
       "id": .string(seen.id), "returns": .integer(seen.age.returns),
       "version": .integer(seen.age.version),
       "records": .array(seen.records.sorted().map { .string($0) }),
-      "copies": .object(
-        JSONObject(
-          seen.copies.sorted { $0.key < $1.key }.map {
-            ($0.key, .array([.integer($0.value.epoch), .integer($0.value.version)]))
-          })),
+      "copies": encode(seen.copies), "copied": encode(seen.copied),
     ]
     return JSONValue.object(json).canonicalBytes
+  }
+
+  private static func encode(_ numbers: [String: RegistryStamp.Version]) -> JSONValue {
+    .object(
+      JSONObject(
+        numbers.sorted { $0.key < $1.key }.map {
+          ($0.key, .array([.integer($0.value.epoch), .integer($0.value.version)]))
+        }))
   }
 
   private static func decode(_ bytes: [UInt8]) -> Seen? {
@@ -353,15 +369,22 @@ package final class SealMark: Sendable {
       let id = object["id"]?.stringValue, let returns = object["returns"]?.integerValue,
       let version = object["version"]?.integerValue, let records = object["records"]?.arrayValue
     else { return nil }
-    // One that an earlier version wrote has no copies.
-    var copies: [String: RegistryStamp.Version] = [:]
-    for (name, number) in object["copies"]?.objectValue?.members ?? [] {
-      let parts = number.arrayValue?.compactMap(\.integerValue) ?? []
-      guard parts.count == 2 else { return nil }
-      copies[name] = RegistryStamp.Version(epoch: parts[0], version: parts[1])
+    guard let copies = numbers(object["copies"]), let copied = numbers(object["copied"]) else {
+      return nil
     }
     return Seen(
       id: id, age: RecordAge(returns: returns, version: version),
-      records: Set(records.compactMap(\.stringValue)), copies: copies)
+      records: Set(records.compactMap(\.stringValue)), copies: copies, copied: copied)
+  }
+
+  /// The numbers of copies: none in a mark that an earlier version wrote; `nil` if they cannot be read.
+  private static func numbers(_ value: JSONValue?) -> [String: RegistryStamp.Version]? {
+    var numbers: [String: RegistryStamp.Version] = [:]
+    for (name, number) in value?.objectValue?.members ?? [] {
+      let parts = number.arrayValue?.compactMap(\.integerValue) ?? []
+      guard parts.count == 2 else { return nil }
+      numbers[name] = RegistryStamp.Version(epoch: parts[0], version: parts[1])
+    }
+    return numbers
   }
 }

@@ -148,7 +148,7 @@ package final class SealedStore: RegistryStore {
     }
     // Nothing of what it had is to be waited for.
     var marked = identity.seen(under: 1)
-    marked.copies = seen.copies
+    (marked.copies, marked.copied) = (seen.copies, seen.copied)
     mark.note(marked, isOther: true)
     return RecordAge(returns: identity.returns)
   }

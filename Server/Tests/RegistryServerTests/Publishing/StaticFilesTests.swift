@@ -31,9 +31,11 @@ import Testing
 
   private func write(_ documents: PublishedDocument..., to directory: String) async {
     let failures = Locked<[String]>([])
-    let files = StaticFiles(directory: directory) { _, outcome in
-      if case .failed(let reason, _) = outcome { failures.withLock { $0.append(reason) } }
-    }
+    let files = StaticFiles(
+      directory: directory, later: { _, _ in },
+      report: { _, outcome in
+        if case .failed(let reason, _) = outcome { failures.withLock { $0.append(reason) } }
+      })
     for document in documents { files.write(document) }
     await files.finish()
     #expect(failures.withLock { $0 } == [])
@@ -74,9 +76,9 @@ import Testing
     let directory = try TemporaryDirectory()
     let place = directory.path("published")
     let outcomes = Locked<[StaticFiles.Outcome]>([])
-    let files = StaticFiles(directory: place) { _, outcome in
-      outcomes.withLock { $0.append(outcome) }
-    }
+    let files = StaticFiles(
+      directory: place, later: { _, _ in },
+      report: { _, outcome in outcomes.withLock { $0.append(outcome) } })
     func put(_ denied: [SPKIPin]) throws {
       var foreign = RegistryDocument(registry: Self.file, payload: ["keys": .array([])])
       foreign.terms = .init(

@@ -17,14 +17,19 @@ struct UnwrittenCopyTests {
     private let directory: String
     private let files: StaticFiles
     private let outcomes: Locked<[String]>
-    private let due: Locked<[@Sendable () -> Void]>
+    private let noted: Locked<[String]>
+    private let due: Locked<[(seconds: Int, work: @Sendable () -> Void)]>
 
     init(in directory: String) {
       let outcomes = Locked<[String]>([])
-      let due = Locked<[@Sendable () -> Void]>([])
-      (self.outcomes, self.due, self.directory) = (outcomes, due, directory)
+      let noted = Locked<[String]>([])
+      let due = Locked<[(seconds: Int, work: @Sendable () -> Void)]>([])
+      (self.outcomes, self.noted, self.due) = (outcomes, noted, due)
+      self.directory = directory
       files = StaticFiles(
-        directory: directory, later: { work in due.withLock { $0.append(work) } },
+        directory: directory,
+        copying: { _, isWritten in noted.withLock { $0.append(isWritten ? "is" : "to be") } },
+        later: { seconds, work in due.withLock { $0.append((seconds, work)) } },
         report: { _, outcome in
           let text =
             switch outcome {
@@ -36,28 +41,45 @@ struct UnwrittenCopyTests {
         })
     }
 
+    func begin(_ document: PublishedDocument) { files.write(document) }
+
+    /// Waits, and says what is not written then.
+    @discardableResult
+    func finish() async -> Set<String> { await files.finish() }
+
     func write(_ document: PublishedDocument) async {
       files.write(document)
       await files.finish()
+    }
+
+    /// Lets so many seconds be over, wherever they began.
+    ///
+    /// - Returns: how often they had.
+    func pass(_ seconds: Int) -> Int {
+      let works = due.withLock { due in
+        defer { due.removeAll { $0.seconds == seconds } }
+        return due.filter { $0.seconds == seconds }.map { $0.work }
+      }
+      for work in works { work() }
+      return works.count
     }
 
     /// Lets the pause be over that began.
     ///
     /// - Returns: how many had begun.
     func pass() async -> Int {
-      let works = due.withLock { due in
-        defer { due = [] }
-        return due
-      }
-      for work in works { work() }
+      let count = pass(StaticFiles.pause)
       await files.finish()
-      return works.count
+      return count
     }
 
     func end() async { await files.end() }
 
     /// What was told.
     var told: [String] { outcomes.withLock { $0 } }
+
+    /// What was noted of copies.
+    var marks: [String] { noted.withLock { $0 } }
 
     /// What stands there.
     var bytes: [UInt8]? {
@@ -97,10 +119,13 @@ struct UnwrittenCopyTests {
     let newest = try document(2, version: 2)
     await copies.write(newest)
     #expect(copies.told == ["lacking", "lacking"])
+    // Only what is there counts as the last copy.
+    #expect(copies.marks == ["to be", "to be"])
     try FileManager.default.removeItem(at: directory.file("published"))
     #expect(await copies.pass() == 1)
     #expect(copies.told == ["lacking", "lacking", "written"])
     #expect(copies.bytes == newest.bytes)
+    #expect(copies.marks == ["to be", "to be", "is"])
     // Nothing is left to do.
     #expect(await copies.pass() == 0)
   }
@@ -178,6 +203,133 @@ struct UnwrittenCopyTests {
     #expect(copies.bytes == nil)
     #expect(copies.told == ["lacking"])
     #expect(await copies.pass() == 0)
+  }
+
+  /// A file that is opened for writing only once somebody reads it: as if a file server did not answer.
+  private struct Obstacle {
+    let path: String
+
+    init(in place: String) throws {
+      path = place + "/.\(UnwrittenCopyTests.file).new"
+      try FileManager.default.createDirectory(
+        atPath: place, withIntermediateDirectories: true)
+      #expect(mkfifo(path, 0o600) == 0)
+    }
+
+    /// Lets whoever waits go on, until `work` is over: he fails. Nobody meets it any more.
+    func release(while work: () async -> Void) async {
+      let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+      #expect(reader >= 0 && unlink(path) == 0)
+      await work()
+      close(reader)
+    }
+  }
+
+  @Test("that does not end keeps nobody waiting, and is told, until it is there")
+  func unfinished() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    let copies = Copies(in: place)
+    await copies.write(try document(1, version: 1))
+    let (again, newest) = (try document(1, version: 2), try document(2, version: 3))
+    let obstacle = try Obstacle(in: place)
+    copies.begin(again)
+    let late = Locked<Set<String>?>(nil)
+    let waiting = Task {
+      let files = await copies.finish()
+      late.withLock { $0 = files }
+    }
+    #expect(
+      await eventually {
+        _ = copies.pass(StaticFiles.patience)
+        return late.withLock { $0 } == [Self.file]
+      })
+    // What goes on, however slowly, is not told: the first one was finished meanwhile.
+    #expect(copies.pass(StaticFiles.longest) == 1)
+    #expect(copies.told == ["written"])
+    #expect(copies.pass(StaticFiles.longest) == 1)
+    #expect(copies.told == ["written", "late"])
+    // Once each.
+    #expect(copies.pass(StaticFiles.longest) == 1)
+    #expect(copies.told == ["written", "late"])
+    copies.begin(newest)
+    #expect(copies.pass(StaticFiles.longest) == 1)
+    #expect(copies.told == ["written", "late", "lacking"])
+    await obstacle.release {
+      await copies.finish()
+      await waiting.value
+    }
+    #expect(copies.told.last == "written")
+    #expect(copies.bytes == newest.bytes)
+    // Nothing is left to look after.
+    #expect(copies.pass(StaticFiles.longest) == 1)
+    #expect(copies.pass(StaticFiles.longest) == 0)
+    #expect(copies.told.last == "written")
+  }
+
+  @Test("that does not end is let be once the copies are to be elsewhere, and comes before others")
+  func hangingEnd() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    let (copies, next) = (Copies(in: place), Copies(in: place))
+    let (first, newest) = (try document(1, version: 1), try document(3, version: 3))
+    await copies.write(first)
+    let obstacle = try Obstacle(in: place)
+    copies.begin(try document(2, version: 2))
+    copies.begin(try document(2, version: 2, denied: [pin(7)]))
+    let hasEnded = Locked(false)
+    let ending = Task {
+      await copies.end()
+      hasEnded.withLock { $0 = true }
+    }
+    #expect(
+      await eventually {
+        _ = copies.pass(StaticFiles.patience)
+        return hasEnded.withLock { $0 }
+      })
+    next.begin(newest)
+    // Long enough for the next one, if it did not have to wait.
+    for version in 1...9 as ClosedRange<Int64> {
+      await Copies(in: directory.path("elsewhere")).write(try document(1, version: version))
+    }
+    #expect(next.marks.isEmpty)
+    await obstacle.release {
+      await next.finish()
+      await ending.value
+    }
+    #expect(copies.told == ["written"])
+    #expect(next.told == ["written"])
+    #expect(next.bytes == newest.bytes)
+    _ = copies.pass(StaticFiles.longest)
+    #expect(copies.told == ["written"])
+  }
+
+  @Test("that does not end holds up neither changes nor the end of the server")
+  func hangingServer() async throws {
+    let people = try await AdministeredService.running(more: "publish: {dir: \"DIR/copies\"}")
+    let place = try #require(people.scripted.configuration.publishing.directory)
+    #expect(await people.scripted.service.documents.finishCopies() == [])
+    let obstacle = try Obstacle(in: place)
+    for key in [7, 8, 9] as [UInt8] {
+      let denial = #"{"pin":"\#(pin(key).base64)","why":"x"}"#
+      let answer = try await people.call("POST", "/denials", denial)
+      #expect(answer.status == 200)
+      let warnings = answer["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? []
+      #expect(warnings.contains { $0.hasPrefix("the copy of \(Self.file) in publish.dir is ") })
+    }
+    let hasStopped = Locked(false)
+    let stopping = Task {
+      await people.stop()
+      hasStopped.withLock { $0 = true }
+    }
+    #expect(await eventually { hasStopped.withLock { $0 } })
+    // Whatever is still being written there comes before it.
+    let files = StaticFiles(directory: place, later: { _, _ in }, report: { _, _ in })
+    await obstacle.release {
+      await files.finish()
+      await stopping.value
+    }
+    #expect(people.scripted.log.events("stopped").count == 1)
   }
 
   @Test("is told by notifications, metrics and the overview, until it is written by itself")

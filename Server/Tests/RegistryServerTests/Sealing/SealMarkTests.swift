@@ -111,11 +111,31 @@ import Testing
     }
     var written = try file()
     for (version, isWritten) in [(2, true), (2, false), (1, false), (3, true)] {
-      mark.note(copy: RegistryStamp.Version(epoch: 0, version: Int64(version)), of: "a.json")
+      mark.note(
+        copy: RegistryStamp.Version(epoch: 0, version: Int64(version)), of: "a.json",
+        isWritten: false)
       let now = try file()
       #expect((now != written) == isWritten)
       written = now
     }
+  }
+
+  @Test("tells what was copied from what was to be, and goes by the latter if it knows no more")
+  func copied() throws {
+    func number(_ version: Int64) -> RegistryStamp.Version { .init(epoch: 0, version: version) }
+    let mark = SealMark(directory: directory.path("tls"))
+    mark.note(SealMark.Seen(id: Self.id, age: RecordAge(version: 1)))
+    mark.note(copy: number(2), of: "a.json", isWritten: false)
+    #expect(mark.seen?.lastCopy(of: "a.json") == number(2))
+    mark.note(copy: number(2), of: "a.json", isWritten: true)
+    mark.note(copy: number(3), of: "a.json", isWritten: false)
+    let read = try #require(SealMark(directory: directory.path("tls")).seen)
+    #expect(read.copies == ["a.json": number(3)])
+    #expect(read.lastCopy(of: "a.json") == number(2))
+    #expect(read.lastCopy(of: "b.json") == nil)
+    // It is never lowered.
+    mark.note(copy: number(1), of: "a.json", isWritten: true)
+    #expect(mark.seen?.lastCopy(of: "a.json") == number(2))
   }
 
   /// What somebody puts in the place of the store's own record.
