@@ -38,7 +38,7 @@ struct Proposal: Sendable, Equatable {
 
   /// How long it can be confirmed, in seconds.
   static let life: Int64 = 86_400
-  /// A mark that is so many seconds old is nobody's any more: whoever carried it out was ended.
+  /// A mark that stays as it is for so many seconds is nobody's any more: whoever carried it out was ended.
   static let longestConfirmation: Int64 = 120
   /// Whoever carries one out renews its mark after so many.
   static let renewal: Int64 = 30
@@ -48,13 +48,14 @@ struct Proposal: Sendable, Equatable {
     hex(Digest.sha256(JSONValue.object(json).canonicalBytes).prefix(8))
   }
 
-  /// Whether a confirmation is being carried out. Servers' clocks differ a little.
-  func isBeingConfirmed(at now: Int64) -> Bool {
-    confirming.map { abs(now - $0) < Self.longestConfirmation } ?? false
+  /// Whether a confirmation is being carried out. The mark itself tells no age: it is of the clock of the server that wrote it, and
+  /// the clocks of two may differ by more than a mark lasts.
+  ///
+  /// - Parameter seen: when this server first saw the mark, by its own clock.
+  func isBeingConfirmed(since seen: Int64?, at now: Int64) -> Bool {
+    guard confirming != nil else { return false }
+    return seen.map { now - $0 < Self.longestConfirmation } ?? true
   }
-
-  /// Whether its time is over.
-  func isOver(at now: Int64) -> Bool { now >= expires && !isBeingConfirmed(at: now) }
 
   /// Whether it is about the same as `other`, asked for by the same person.
   func repeats(_ other: Proposal) -> Bool {

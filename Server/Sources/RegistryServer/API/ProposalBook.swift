@@ -1,6 +1,7 @@
 import CanonicalJSON
 import RegistryCore
 import RegistryStores
+import SslPinningPlatform
 
 /// The proposals of all servers on a store, in one sealed record. Written by compare and swap: of two who confirm or take
 /// back the same one, one does.
@@ -18,6 +19,13 @@ final class ProposalBook: Sendable {
   private let store: any RegistryStore
   private let log: ServerLog
   private let metrics: ServerMetrics?
+  /// The marks that the record has, by id, and when this server first saw each.
+  private let marks = Locked<[String: SeenMark]>([:])
+
+  private struct SeenMark {
+    let mark: Int64
+    let since: Int64
+  }
 
   init(store: any RegistryStore, log: ServerLog = .silent, metrics: ServerMetrics? = nil) {
     (self.store, self.log, self.metrics) = (store, log, metrics)
@@ -25,16 +33,16 @@ final class ProposalBook: Sendable {
 
   /// Those that can still be confirmed, the oldest first.
   func list(at now: Int64) async throws(StoreError) -> [Proposal] {
-    let open = try await read().proposals.filter { !$0.isOver(at: now) }
+    let open = try await read(at: now).proposals.filter { !isOver($0, at: now) }
     metrics?.proposals(open.count)
     return open
   }
 
   /// Drops those whose time is over, and tells. What fails is done the next time.
   func tidy(at now: Int64) async {
-    guard let known = try? await read().proposals else { return }
-    metrics?.proposals(known.count { !$0.isOver(at: now) })
-    guard known.contains(where: { $0.isOver(at: now) }) else { return }
+    guard let known = try? await read(at: now).proposals else { return }
+    metrics?.proposals(known.count { !isOver($0, at: now) })
+    guard known.contains(where: { isOver($0, at: now) }) else { return }
     do throws(APIError) { try await change(at: now) { _ in } } catch {}
   }
 
@@ -56,7 +64,7 @@ final class ProposalBook: Sendable {
   /// Takes one out: nobody wants it any more.
   func withdraw(_ id: String, at now: Int64) async throws(APIError) -> Proposal {
     try await change(at: now) { proposals throws(APIError) in
-      proposals.remove(at: try Self.place(of: id, in: proposals, at: now))
+      proposals.remove(at: try place(of: id, in: proposals, at: now))
     }
   }
 
@@ -67,7 +75,7 @@ final class ProposalBook: Sendable {
     _ id: String, at now: Int64, check: (Proposal) throws(APIError) -> Void = { _ in }
   ) async throws(APIError) -> Proposal {
     try await change(at: now) { proposals throws(APIError) in
-      let place = try Self.place(of: id, in: proposals, at: now)
+      let place = try self.place(of: id, in: proposals, at: now)
       try check(proposals[place])
       proposals[place].confirming = now
       return proposals[place]
@@ -123,7 +131,32 @@ final class ProposalBook: Sendable {
     } catch { tell(.warn, isMade ? "proposal_left" : "proposal_marked", proposal) }
   }
 
-  private static func place(
+  private func isBeingConfirmed(_ proposal: Proposal, at now: Int64) -> Bool {
+    let since = marks.withLock { marks in
+      marks[proposal.id].flatMap { $0.mark == proposal.confirming ? $0.since : nil }
+    }
+    return proposal.isBeingConfirmed(since: since, at: now)
+  }
+
+  /// Whether its time is over.
+  private func isOver(_ proposal: Proposal, at now: Int64) -> Bool {
+    now >= proposal.expires && !isBeingConfirmed(proposal, at: now)
+  }
+
+  /// Notes the marks that are new, and forgets those that are gone.
+  private func see(_ proposals: [Proposal], at now: Int64) {
+    marks.withLock { marks in
+      let known = marks
+      marks = [:]
+      for proposal in proposals {
+        guard let mark = proposal.confirming else { continue }
+        let seen = known[proposal.id].flatMap { $0.mark == mark ? $0 : nil }
+        marks[proposal.id] = seen ?? SeenMark(mark: mark, since: now)
+      }
+    }
+  }
+
+  private func place(
     of id: String, in proposals: [Proposal], at now: Int64
   ) throws(APIError) -> Int {
     guard let place = proposals.firstIndex(where: { $0.id == id }) else {
@@ -131,7 +164,7 @@ final class ProposalBook: Sendable {
         404, "no such proposal",
         hint: "it was confirmed, taken back, or is a day old; admin pending lists what waits")
     }
-    guard !proposals[place].isBeingConfirmed(at: now) else {
+    guard !isBeingConfirmed(proposals[place], at: now) else {
       throw APIError(
         409, "somebody's confirmation is being carried out",
         hint: "look again: it is made, or waits again in \(Proposal.longestConfirmation) seconds")
@@ -143,10 +176,12 @@ final class ProposalBook: Sendable {
   private func change<Value>(
     at now: Int64, _ edit: (inout [Proposal]) throws(APIError) -> Value
   ) async throws(APIError) -> Value {
-    var (proposals, version) = try await asking { () async throws(StoreError) in try await read() }
+    var (proposals, version) = try await asking { () async throws(StoreError) in
+      try await read(at: now)
+    }
     for _ in 0..<16 {
-      let expired = proposals.filter { $0.isOver(at: now) }
-      proposals.removeAll { $0.isOver(at: now) }
+      let expired = proposals.filter { isOver($0, at: now) }
+      proposals.removeAll { isOver($0, at: now) }
       let value = try edit(&proposals)
       let record = JSONValue.object(["proposals": .array(proposals.map { .object($0.stored) })])
       let outcome = try await asking { [version] () async throws(StoreError) in
@@ -157,7 +192,9 @@ final class ProposalBook: Sendable {
         metrics?.proposals(proposals.count)
         return value
       }
-      (proposals, version) = try await asking { () async throws(StoreError) in try await read() }
+      (proposals, version) = try await asking { () async throws(StoreError) in
+        try await read(at: now)
+      }
       // Of a record that is not believed, only the conflict tells the version.
       if version == 0 { version = inForce }
     }
@@ -182,7 +219,9 @@ final class ProposalBook: Sendable {
       ])
   }
 
-  private func read() async throws(StoreError) -> (proposals: [Proposal], version: Int64) {
+  private func read(
+    at now: Int64
+  ) async throws(StoreError) -> (proposals: [Proposal], version: Int64) {
     let record: StoredRecord?
     do throws(StoreError) { record = try await store.record(named: Self.recordName) } catch {
       guard case .seal(.broken(Self.recordName, _)) = error else { throw error }
@@ -190,9 +229,8 @@ final class ProposalBook: Sendable {
       return ([], 0)
     }
     let list = record.flatMap { try? JSONValue(parsing: $0.bytes) }?.objectValue?["proposals"]
-    return (
-      list?.arrayValue?.compactMap { $0.objectValue.flatMap(Proposal.init) } ?? [],
-      record?.version ?? 0
-    )
+    let proposals = list?.arrayValue?.compactMap { $0.objectValue.flatMap(Proposal.init) } ?? []
+    see(proposals, at: now)
+    return (proposals, record?.version ?? 0)
   }
 }
