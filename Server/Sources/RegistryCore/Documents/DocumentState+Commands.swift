@@ -213,7 +213,7 @@ extension DocumentState {
     let bare = alike.filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     var next = self
-    for endpoint in alike { next.keysByEndpoint[endpoint.id]?.withdraw(pin) }
+    for endpoint in alike { next.keysByEndpoint[endpoint.id]?.withdraw([pin]) }
     guard next.hasEntries(of: live + orphans) else { throw .wouldBeEmpty }
     self = next
     let ids = Set(alike.map(\.place)).sorted { ($0 == id ? 0 : 1, $0) < ($1 == id ? 0 : 1, $1) }

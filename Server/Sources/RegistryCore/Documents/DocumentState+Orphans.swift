@@ -94,7 +94,7 @@ extension DocumentState {
       let isLast = keysByEndpoint[orphan.id]?.keys.allSatisfy {
         $0.pin == pin || $0.staged != nil || denied.contains($0.pin)
       }
-      if isLast == false { keysByEndpoint[orphan.id]?.withdraw(passing: [pin]) }
+      if isLast == false { keysByEndpoint[orphan.id]?.withdraw([pin]) }
     }
   }
 

@@ -256,15 +256,15 @@ extension EndpointKeys {
   /// shown now may be the middleman's, and the missing one the server's.
   mutating func withdrawPassing(beside shown: Set<SPKIPin>, _ now: Int64) -> [KeyEvent] {
     let passing = keys(shorterThan: shown) { $0.isPassing(at: now) }
-    withdraw(passing: Set(passing))
+    withdraw(Set(passing))
     return passing.map { .withdrawn($0) }
   }
 
-  /// Publishes keys no more that came and went, and forgets the CAs that they alone had brought in: whoever showed them may come back
-  /// with another key under such a CA.
-  mutating func withdraw(passing: Set<SPKIPin>) {
-    let brought = Set(keys.filter { passing.contains($0.pin) }.flatMap(\.authorities))
-    keys.removeAll { passing.contains($0.pin) }
+  /// Publishes keys no more, and forgets the CAs that they alone had brought in: whoever showed them may come back with another key
+  /// under such a CA.
+  mutating func withdraw(_ gone: Set<SPKIPin>) {
+    let brought = Set(keys.filter { gone.contains($0.pin) }.flatMap(\.authorities))
+    keys.removeAll { gone.contains($0.pin) }
     let others = keys.filter { $0.staged == nil }
     // Where an older record does not say under which CAs the others are, all stay known.
     guard !others.isEmpty, others.allSatisfy({ !$0.authorities.isEmpty }) else { return }

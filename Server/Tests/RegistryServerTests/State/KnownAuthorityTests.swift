@@ -161,6 +161,20 @@ import Testing
     #expect(Self.isHeld(&endpointKeys, 3, under: 101, at: 2000) == !isUsedBesides)
   }
 
+  @Test("is new again once the only key under it is revoked, which comes before its denial")
+  func revoked() throws {
+    var state = DocumentState()
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.test"))
+    state.keysByEndpoint[endpoint.id] = Self.moved(to: 101, watched: 3600)
+    _ = try state.revoke(
+      pin(2), at: endpoint.id, configured: [endpoint], force: true,
+      .init(who: "ada", at: 4000, why: ""))
+    var endpointKeys = try #require(state.keysByEndpoint[endpoint.id])
+    #expect(endpointKeys.authorities.keys.sorted() == [pin(100)])
+    let isHeld = Self.isHeld(&endpointKeys, 3, under: 101, at: 4000)
+    #expect(isHeld)
+  }
+
   @Test("is known again once the only key under it is allowed again")
   func allowedAgain() throws {
     var state = DocumentState()
