@@ -228,6 +228,7 @@ bool pp_exchange_reset(pp_exchange *x) {
   SET(CURLOPT_PRIVATE, x);
   SET(CURLOPT_ERRORBUFFER, x->error);
   SET(CURLOPT_NOSIGNAL, 1L);
+  SET(CURLOPT_DNS_CACHE_TIMEOUT, PP_DNS_MEMORY);
   SET(CURLOPT_WRITEFUNCTION, receive_body);
   SET(CURLOPT_WRITEDATA, x);
   SET(CURLOPT_HEADERFUNCTION, receive_header);
@@ -364,7 +365,6 @@ CURLcode pp_exchange_wait_long(pp_exchange *x) {
 
 CURLcode pp_exchange_use_fresh_connection(pp_exchange *x) {
   x->is_plain = false;
-  // Whoever lied about the name's addresses, and left, would go on for a minute in libcurl's memory.
   CURLcode code = curl_easy_setopt(x->easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
   return code ? code : curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 1L);
 }

@@ -56,6 +56,10 @@ typedef pp_judged *(*pp_judged_search)(CURL *easy);
 // once the host has one of HTTP/2 (answer_bounds.h), and each reads what it finds of both answers.
 bool pp_judged_is_taken(const pp_judged *judged, CURL *easy, pp_judged_search search);
 
+// For how many seconds libcurl remembers a name's addresses, save for a connection after a refusal: by itself a minute, for which whoever
+// lied about them would go on after he has left.
+#define PP_DNS_MEMORY 5L
+
 // How many sockets are remembered: libcurl dials a name's addresses of both families at one time.
 #define PP_SOCKETS 4
 

@@ -45,8 +45,7 @@ double pp_now(void) {
 }
 
 CURLcode pp_transfer_limit(const struct transfer *t, bool is_replay) {
-  // Whoever lied about the name's addresses, and left, would go on for the minute that libcurl keeps them by itself.
-  CURLcode code = pp_easy_setopt(t->easy, CURLOPT_DNS_CACHE_TIMEOUT, is_replay ? 0L : 60L);
+  CURLcode code = pp_easy_setopt(t->easy, CURLOPT_DNS_CACHE_TIMEOUT, is_replay ? 0L : PP_DNS_MEMORY);
   if (code) return code;
   double left = t->timeout * 0.9 - (pp_now() - t->started);
   bool is_limited = is_replay && t->refreshed && t->timeout > 0;
