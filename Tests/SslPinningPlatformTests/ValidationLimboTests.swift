@@ -50,6 +50,13 @@ struct ValidationLimboTests {
       counts[gate, default: 0] += 1
       guard gate != "skip" else { continue }
       let test = try #require(cases.first { $0.id == id })
+      // An anchor of the app's with a curve of its own is not even read.
+      guard anchors == .system || id != "webpki::explicit-curve" else {
+        #expect(gate == "reject")
+        #expect(throws: TrustError.self) { try evidence(of: test, anchors, in: folder) }
+        came[gate, default: 0] += 1
+        continue
+      }
       let evidence = try evidence(of: test, anchors, in: folder)
       let differs = evidence.isValidated != (gate == "accept")
       if !differs { came[gate, default: 0] += 1 }
