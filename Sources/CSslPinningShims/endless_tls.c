@@ -49,9 +49,9 @@ static int is_too_long(SSL *ssl) {
   return records > most_in_a_handshake;
 }
 
-// Servers have a handful; some send what they had once, too. OpenSSL takes some four hundred small ones in its hundred kilobytes,
-// and each is read again where the path is looked for.
-enum { most_certificates = 32 };
+// A path of OpenSSL's has no more. It takes some four hundred small ones in its hundred kilobytes, and each is read again where the path
+// is looked for.
+enum { most_certificates = 100 };
 
 // Whether a Certificate message (RFC 5246 section 7.4.2, RFC 8446 section 4.4.2) has more. Lengths that are wrong OpenSSL refuses.
 static int are_too_many(const unsigned char *message, size_t count, int is_tls13) {

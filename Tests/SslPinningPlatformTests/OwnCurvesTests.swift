@@ -118,11 +118,14 @@ struct OwnCurvesTests {
     arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
   func crowd(version: Int32) throws {
     let other = try identity().leaf.der
-    #expect(try shakes(with: other, times: 40, version) { _ in })
-    for prepare in [pp_tls_refuse_endless, pp_tls_read_in_turns, pp_tls_refuse_floods] {
-      // The server's own is one of 32.
-      #expect(try shakes(with: other, times: 31, version) { prepare($0) })
-      #expect(try !shakes(with: other, times: 32, version) { prepare($0) })
+    #expect(try shakes(with: other, times: 110, version) { _ in })
+    // The server's own is one of a hundred.
+    for prepare in [pp_tls_refuse_endless, pp_tls_read_in_turns] {
+      #expect(try shakes(with: other, times: 99, version) { prepare($0) })
+      #expect(try !shakes(with: other, times: 100, version) { prepare($0) })
     }
+    // Of who tunnels, and whom the tunnel is to, sixteen kilobytes are read.
+    #expect(try shakes(with: other, times: 9, version) { pp_tls_refuse_floods($0) })
+    #expect(try !shakes(with: other, times: 99, version) { pp_tls_refuse_floods($0) })
   }
 }

@@ -11,7 +11,7 @@
 // - libcurl reads on in the same way while frames of HTTP/2 come.
 // - A certificate whose key brings a curve of its own takes OpenSSL half a second to read (own_curves.h): each of these
 //   contexts fails a handshake with one.
-// - A hundred kilobytes have room for four hundred certificates, each of which is read more than once: 32 are the most.
+// - A hundred kilobytes have room for four hundred certificates, each of which is read more than once: a hundred are the most.
 // - Up to TLS 1.2 a server chooses the group of DHE, and OpenSSL takes one of 10 000 bits: more than a second. Here 4096 are the
 //   most.
 #ifndef PP_ENDLESS_TLS_H
