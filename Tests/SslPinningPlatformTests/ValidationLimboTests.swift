@@ -53,7 +53,7 @@ struct ValidationLimboTests {
       // An anchor of the app's with a curve of its own is not even read.
       guard anchors == .system || id != "webpki::explicit-curve" else {
         #expect(gate == "reject")
-        #expect(throws: TrustError.self) { try evidence(of: test, anchors, in: folder) }
+        #expect(throws: TrustError.self) { try self.evidence(of: test, anchors, in: folder) }
         came[gate, default: 0] += 1
         continue
       }
