@@ -11,29 +11,9 @@ struct EndlessTLSTests {
     _ body: (_ client: OpaquePointer, _ server: OpaquePointer, _ down: OpaquePointer?) throws -> R
   ) throws -> R {
     let identity = try CertificateAuthority.makeRoot(name: "Root").issue(names: ["localhost"])
-    let loaded = try LoadedIdentity(identity)
-    let contexts = [TLS_client_method(), TLS_server_method()].map { SSL_CTX_new($0) }
-    defer { for context in contexts { SSL_CTX_free(context) } }
-    prepare(contexts[0])
-    SSL_CTX_set_num_tickets(contexts[1], 10)
-    let client = try #require(SSL_new(contexts[0]))
-    defer { SSL_free(client) }
-    let server = try #require(SSL_new(contexts[1]))
-    defer { SSL_free(server) }
-    let (up, down) = (BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()))
-    BIO_up_ref(up)
-    BIO_up_ref(down)
-    SSL_set_bio(client, down, up)
-    SSL_set_bio(server, up, down)
-    SSL_set_connect_state(client)
-    SSL_set_accept_state(server)
-    try #require(loaded.use(on: server))
-    for _ in 0..<4 {
-      SSL_do_handshake(client)
-      SSL_do_handshake(server)
-    }
-    try #require(SSL_is_init_finished(client) == 1 && SSL_is_init_finished(server) == 1)
-    return try body(client, server, down)
+    let pair = try MemoryTLS(identity, client: prepare) { SSL_CTX_set_num_tickets($0, 10) }
+    try #require(pair.shakes())
+    return try withExtendedLifetime(pair) { try body(pair.client, pair.server, pair.down) }
   }
 
   /// How many bytes of ten session tickets are unread once a client has asked for data, of which there is none.
@@ -123,10 +103,6 @@ struct EndlessTLSTests {
   ) throws -> Bool {
     let identity = try CertificateAuthority.makeRoot(name: "Root").issue(
       names: ["localhost"], algorithm: .rsa(bits: 2048))
-    let loaded = try LoadedIdentity(identity)
-    let contexts = [TLS_client_method(), TLS_server_method()].map { SSL_CTX_new($0) }
-    defer { for context in contexts { SSL_CTX_free(context) } }
-    prepare(contexts[0])
     let making = EVP_PKEY_CTX_new_from_name(nil, "DH", nil)
     defer { EVP_PKEY_CTX_free(making) }
     try #require(EVP_PKEY_paramgen_init(making) == 1)
@@ -139,26 +115,12 @@ struct EndlessTLSTests {
     }
     var field: OpaquePointer?
     try #require(EVP_PKEY_generate(making, &field) == 1)
-    try #require(SSL_CTX_set0_tmp_dh_pkey(contexts[1], field) == 1)
-    SSL_CTX_set_cipher_list(contexts[1], "DHE-RSA-AES128-GCM-SHA256")
-    SSL_CTX_ctrl(contexts[1], SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
-    let client = try #require(SSL_new(contexts[0]))
-    defer { SSL_free(client) }
-    let server = try #require(SSL_new(contexts[1]))
-    defer { SSL_free(server) }
-    let (up, down) = (BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()))
-    BIO_up_ref(up)
-    BIO_up_ref(down)
-    SSL_set_bio(client, down, up)
-    SSL_set_bio(server, up, down)
-    SSL_set_connect_state(client)
-    SSL_set_accept_state(server)
-    try #require(loaded.use(on: server))
-    for _ in 0..<4 {
-      SSL_do_handshake(client)
-      SSL_do_handshake(server)
+    let pair = try MemoryTLS(identity, client: prepare) { context in
+      SSL_CTX_set0_tmp_dh_pkey(context, field)
+      SSL_CTX_set_cipher_list(context, "DHE-RSA-AES128-GCM-SHA256")
+      SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
     }
-    return SSL_is_init_finished(client) == 1
+    return pair.shakes()
   }
 
   @Test(

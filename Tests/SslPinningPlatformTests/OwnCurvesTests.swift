@@ -69,36 +69,22 @@ struct OwnCurvesTests {
     with extra: [UInt8], times: Int = 1, _ version: Int32,
     preparing prepare: (OpaquePointer?) -> Void
   ) throws -> Bool {
-    let loaded = try LoadedIdentity(identity())
-    let contexts = [TLS_client_method(), TLS_server_method()].map { SSL_CTX_new($0) }
-    defer { for context in contexts { SSL_CTX_free(context) } }
-    SSL_CTX_ctrl(contexts[0], SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
-    prepare(contexts[0])
-    let client = try #require(SSL_new(contexts[0]))
-    defer { SSL_free(client) }
-    let server = try #require(SSL_new(contexts[1]))
-    defer { SSL_free(server) }
-    let (up, down) = (BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()))
-    BIO_up_ref(up)
-    BIO_up_ref(down)
-    SSL_set_bio(client, down, up)
-    SSL_set_bio(server, up, down)
-    SSL_set_connect_state(client)
-    SSL_set_accept_state(server)
-    try #require(loaded.use(on: server))
+    let pair = try MemoryTLS(
+      identity(),
+      client: { context in
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
+        prepare(context)
+      })
     let x509 = extra.withUnsafeBufferPointer { bytes in
       var cursor = bytes.baseAddress
       return d2i_X509(nil, &cursor, bytes.count)
     }
     defer { X509_free(x509) }
     for _ in 0..<times {
-      try #require(SSL_ctrl(server, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(x509)) == 1)
+      try #require(
+        SSL_ctrl(pair.server, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(x509)) == 1)
     }
-    for _ in 0..<4 {
-      SSL_do_handshake(client)
-      SSL_do_handshake(server)
-    }
-    return SSL_is_init_finished(client) == 1
+    return pair.shakes()
   }
 
   @Test(
