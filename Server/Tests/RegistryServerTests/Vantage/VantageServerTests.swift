@@ -308,6 +308,9 @@ struct VantageFloodTests {
     #expect(isKnown("192.0.2.1", at: 300_000) && !isKnown("192.0.2.9", at: 300_000))
     // The oldest of the same key gave way.
     #expect(!isKnown("203.0.113.0", at: 300_000) && isKnown("203.0.114.99", at: 300_000))
+    // And there is room for another client's first one.
+    prove(pin(3), "192.0.2.7", at: 300_000)
+    #expect(isKnown("192.0.2.7", at: 301_000))
     // Within the hour it is renewed.
     prove(pin(2), "192.0.2.1", at: 3_000_000)
     #expect(isKnown("192.0.2.1", at: 5_000_000))
