@@ -105,7 +105,7 @@ void pp_transfer_hold(struct transfer *t, struct pp_judged *connection);
 void pp_transfer_free(struct transfer *t);
 
 // Has libcurl end a replay that is still without a verdict shortly before its time is over: Foundation, which would end it then, has
-// words of its own, and nobody would hear what it was refused for.
+// words of its own, and nobody would hear what it was refused for. A replay looks the name up anew.
 CURLcode pp_transfer_limit(const struct transfer *t, bool is_replay);
 
 // Seconds of a clock that is never set.

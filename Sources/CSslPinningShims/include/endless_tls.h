@@ -9,7 +9,7 @@
 //   on, if the context says so, which is OpenSSL's default: a server that sends such faster than it is handled
 //   keeps the thread, too.
 // - libcurl reads on in the same way while frames of HTTP/2 come.
-// - A certificate whose key brings a curve of its own takes OpenSSL half a second to read (own_curves.h): each of these
+// - A certificate whose key brings a curve of its own takes OpenSSL a fifth of a second to read (own_curves.h): each of these
 //   contexts fails a handshake with one.
 // - A hundred kilobytes have room for four hundred certificates, each of which is read more than once: a hundred are the most.
 // - Up to TLS 1.2 a server chooses the group of DHE, and OpenSSL takes one of 10 000 bits: more than a second. Here 4096 are the

@@ -204,7 +204,8 @@ public struct StoredState: Sendable {
 /// The `ETag` with which a server sent the believed document (RFC 9110 section 8.8.3), to ask later whether that
 /// is still the newest.
 ///
-/// Trust never depends on it. A wrong tag causes a meaningless confirmation, or a transfer of a known document.
+/// A server confirms by it what a client has, so a client keeps only a tag that is the digest of what came with it. Then a wrong one
+/// can stand only in what was stored.
 public struct DocumentTag: Hashable, Sendable {
   /// The tag as received.
   public let value: String
