@@ -18,6 +18,16 @@ public struct CandidateKey: Sendable, Hashable {
     }
   }
 
+  /// Why its CA, or the key itself, is in no question, whatever else it waits for.
+  public enum Assent: Sendable, Hashable {
+    /// Published keys of this endpoint are under its CA.
+    case known
+    /// The configuration names its CA.
+    case named
+    /// These saw the key in its last probe, and a quorum is among them.
+    case vouched(by: Set<String>)
+  }
+
   /// How often and when one vantage point saw it.
   public struct Witness: Sendable, Hashable {
     /// How many of its probes showed it.
@@ -42,8 +52,10 @@ public struct CandidateKey: Sendable, Hashable {
   var (missedProbes, longestGap) = (0, 0)
   /// For how many seconds it was seen in all, as in ``KnownKey/shownFor``.
   var shownFor: Int64 = 0
+  /// Why its CA is in no question, if it is in none; `nil` also until the first probe after a restart.
+  public internal(set) var assent: Assent?
   /// Whether somebody has seen it, but not often enough for a voice: a few more probes may settle that a quorum vouches.
-  var isGainingVoices = false
+  public internal(set) var isGainingVoices = false
   /// When vantage points last had a word against it, and how many probes have shown it since without one.
   var (outvotedAt, silentProbes): (Int64?, Int) = (nil, 0)
   /// Whether they ever said so in a probe.
@@ -303,6 +315,11 @@ public struct DecisionContext: Sendable {
     )
     return voices.count >= quorum
       && voices.intersection(points).count >= min(quorum, points.count)
+  }
+
+  /// Whether the configuration names a CA of this chain.
+  func names(_ chain: SeenChain) -> Bool {
+    chain.path.dropFirst().contains { issuers.contains($0.pin) }
   }
 
   /// The vantage points that are silent about a key that was seen at these places: asked for its kind, they got no answer.

@@ -28,7 +28,7 @@ extension EndpointKeys {
     let reasons = reasons(against: &candidate, isFirst, isBesideFirst, probe, now, rule, context)
     candidate.reasons = candidate.probes < needed ? [] : reasons
     candidate.isGainingVoices =
-      !candidate.reasons.contains(.manual)
+      candidate.reasons != [.manual]
       && candidate.voices(among: context.vantages, probes: 1).count
         > candidate.voices(among: context.vantages, probes: needed).count
     candidates[pin] = candidate
@@ -80,7 +80,12 @@ extension EndpointKeys {
     if candidate.isOutvoted(by: answering, and: standing, against: witnesses, at: now, context) {
       reasons.append(.vantagePoints)
     }
-    if !isKnown(candidate.chain, context), !isVouchedFor { reasons.append(.newIssuer) }
+    let isKnown = isKnown(candidate.chain, context)
+    candidate.assent =
+      isKnown
+      ? context.names(candidate.chain) ? .named : .known
+      : isVouchedFor ? .vouched(by: Set(candidate.paths.keys.map(\.vantage))) : nil
+    if candidate.assent == nil { reasons.append(.newIssuer) }
     if !isFirst {
       // Undecided for a few probes, while other endpoints are probed; then decided for good. Lasting longer
       // than the detector remembers makes a key no more trustworthy.
@@ -171,7 +176,7 @@ extension EndpointKeys {
   /// anchor has no CA: it waits where others have one.
   private func isKnown(_ chain: SeenChain, _ context: DecisionContext) -> Bool {
     let behind = chain.authorities
-    if chain.path.dropFirst().contains(where: { context.issuers.contains($0.pin) }) { return true }
+    if context.names(chain) { return true }
     if behind.isEmpty {
       let isBesideCAs = keys.isEmpty && context.isListed && !context.listedAuthorities.isEmpty
       // Of keys that only a copy lists nobody knows whether they have one.

@@ -155,6 +155,18 @@ extension CandidateKey.HoldReason {
   }
 }
 
+extension CandidateKey.Assent {
+  /// The same for people.
+  public var explanation: String {
+    switch self {
+    case .known: "published keys of the endpoint are under its CA"
+    case .named: "its CA is named in the configuration"
+    case .vouched(let places):
+      "a quorum of vantage points sees the key: \(places.sorted().joined(separator: ", "))"
+    }
+  }
+}
+
 /// When an alert by which apps are refused is over: after one good probe. Behind a balancer some probes are good while apps go
 /// on being refused. So an alert that came back within the hour takes five good probes in a row, and ten if it did so again.
 ///

@@ -223,6 +223,13 @@ final class VantageMetrics: Sendable {
     let since: Int64
     /// When it last answered in a probe that counts, if it has not been silent again.
     fileprivate var answered: Int64?
+
+    /// What is to be said of it. One that answers counts again at once; that it keeps on is not sure yet.
+    var message: String {
+      answered == nil
+        ? "confirms nothing: \(reason)"
+        : "answers again, and fell silent more than once within the hour: \(reason)"
+    }
   }
 
   private let silent = Locked(SilentVantages())

@@ -57,7 +57,7 @@ actor ConditionSurvey {
     let silent = metrics.vantages.silences.map { vantage, silence in
       Condition(
         .alert(.vantageSilent), subject: vantage, since: silence.since,
-        message: "it confirms nothing meanwhile: \(silence.reason)")
+        message: "it \(silence.message)")
     }
     let left = services.health.leftDocuments(at: now).map { file, alert in
       Condition(

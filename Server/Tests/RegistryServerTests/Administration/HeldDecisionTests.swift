@@ -70,6 +70,12 @@ struct HeldDecisionTests {
     #expect(groups.map { $0["documents"] } == [2, 1])
     #expect(groups.map { $0["shown"] } == [10, 2])
     #expect(groups.first?["endpoints"]?.arrayValue?.count == 5)
+    #expect(
+      groups.first?["before"]
+        == .array([
+          .object(["issuer": .string(pin(100).base64), "name": .null, "keys": .integer(10)])
+        ]))
+    #expect(groups.first?["assent"] == .array([]) && groups.first?["confirming"] == 0)
     let causes = try await service.call("GET", "/pending/groups")["byCause", "0", "cause"]
     #expect(causes == "new-issuer")
     let issuer = pin(102).base64.replacing("+", with: "%2B").replacing("/", with: "%2F")

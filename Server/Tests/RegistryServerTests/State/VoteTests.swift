@@ -359,6 +359,39 @@ import Testing
   }
 
   @Test(
+    "are asked again at once, too, for a person who must decide in any case, until its CA is in no question"
+  )
+  func manual() {
+    let new = LedgerBench.Answer.key(2, under: 101)
+    var bench = Self.settled()
+    bench.context.approval = .manual
+    func held() -> CandidateKey? { bench.endpointKeys.held[pin(2)] }
+    bench.see(Self.view(new, new, new, .silent), 2)
+    #expect(held() == nil && bench.endpointKeys.isWaiting)
+    bench.see(Self.view(new, .silent, .silent, .silent))
+    #expect(held()?.reasons == [.manual, .newIssuer] && held()?.assent == nil)
+    #expect(held()?.isGainingVoices == false && !bench.endpointKeys.isWaiting)
+    bench.see(Self.view(new, .silent, new, new))
+    #expect(held()?.reasons == [.manual, .newIssuer])
+    #expect(held()?.isGainingVoices == true && bench.endpointKeys.isWaiting)
+    bench.see(Self.view(new, .silent, new, new), 2)
+    #expect(held()?.reasons == [.manual] && !bench.endpointKeys.isWaiting)
+    #expect(held()?.assent == .vouched(by: [Self.here, "osl", "syd"]))
+  }
+
+  @Test(
+    "are not named where the CA of a key that waits is known, or the configuration names it",
+    arguments: [(100, [], .known), (101, [101], .named), (100, [100], .named), (101, [], nil)]
+      as [(UInt8, Set<UInt8>, CandidateKey.Assent?)])
+  func assent(authority: UInt8, named: Set<UInt8>, expected: CandidateKey.Assent?) {
+    var bench = Self.settled()
+    bench.context.approval = .manual
+    bench.context.issuers = Set(named.map { pin($0) })
+    bench.see(Self.view(.key(2, under: authority), .silent, .silent, .silent), 3)
+    #expect(bench.endpointKeys.held[pin(2)]?.assent == expected)
+  }
+
+  @Test(
     "vouch for a new CA themselves: whoever stands before this server speaks for it, and silences the others"
   )
   func silenced() {

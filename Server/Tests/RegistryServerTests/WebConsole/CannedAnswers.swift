@@ -30,6 +30,7 @@ enum CannedAnswers {
       "probes": .integer(3),
       "reasons": .array([.object(["reason": text, "explanation": text])]),
       "vantages": .array([text]), "chain": .array([.object(certificate)]),
+      "assent": text, "confirming": .bool(true),
       "witnesses": .array([
         .object(["vantage": text, "probes": .integer(3), "lastSeen": .integer(1)])
       ]),
@@ -173,6 +174,8 @@ enum CannedAnswers {
       "shown": .integer(1), "apps": .integer(3), "since": .integer(1),
       "causes": .array([.object(["reason": text, "explanation": text])]),
       "endpoints": .array([.object(["file": text, "endpoint": text])]),
+      "assent": .array([text]), "confirming": .integer(1),
+      "before": .array([.object(["issuer": pin, "name": text, "keys": .integer(2)])]),
     ]
   }
 

@@ -83,17 +83,7 @@ extension ConsoleTests {
 
     @Test("is read at 500 endpoints of which 176 are refused, at a desk and on a telephone")
     func fleet() async throws {
-      let fleet = (0..<500).map { "host-\($0).example.com" }
-      let keys = fleet.map { "{fqdn: \($0), file: all.json, interval: 24h}" }
-      let stage = try ConsoleStage(keys: "[\(keys.joined(separator: ", "))]")
-      for (index, host) in fleet.enumerated() { stage.prepare(Self.key(index), at: host) }
-      try await stage.start()
-      // At once: what comes together is written together.
-      await withTaskGroup { group in
-        for (index, host) in fleet.prefix(176).enumerated() {
-          group.addTask { await stage.show(Self.key(1000 + index), at: host, issuer: 0xcb) }
-        }
-      }
+      let stage = try await Self.fleet(of: 500, moving: 176)
       let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
       try await page.wait(for: "176 endpoints", in: "[data-key=refusing]")
       for (address, heading) in [
@@ -113,6 +103,24 @@ extension ConsoleTests {
       }
       #expect(try await page.troubles() == [])
       await stage.stop()
+    }
+
+    /// Endpoints of which so many show keys under a CA that is new for them.
+    private static func fleet(
+      of count: Int, moving: Int, terms: String = "", points: [String] = []
+    ) async throws -> ConsoleStage {
+      let fleet = (0..<count).map { "host-\($0).example.com" }
+      let keys = fleet.map { "{fqdn: \($0), file: all.json, interval: 24h\(terms)}" }
+      let stage = try ConsoleStage(keys: "[\(keys.joined(separator: ", "))]", points: points)
+      for (index, host) in fleet.enumerated() { stage.prepare(key(index), at: host) }
+      try await stage.start()
+      // At once: what comes together is written together.
+      await withTaskGroup { group in
+        for (index, host) in fleet.prefix(moving).enumerated() {
+          group.addTask { await stage.show(key(1000 + index), at: host, issuer: 0xcb) }
+        }
+      }
+      return stage
     }
 
     private static func key(_ number: Int) -> SPKIPin {
@@ -146,6 +154,24 @@ extension ConsoleTests {
       #expect(try await page.count("[data-key=refusing]") == 0)
       try await page.go(to: "#/pending", heading: "Pending approvals")
       #expect(try await page.text("[data-key=list]").contains("No longer shown"))
+      await stage.stop()
+    }
+
+    @Test(
+      "asks for the CA's name in the first place it offers to end it, where nobody vouches for it")
+    func typedAtOnce() async throws {
+      let stage = try await Self.stage(held: 3)
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.press("Approve all of CN=Authority 203", in: "[data-key=refusing]")
+      try await page.fill("Why", with: "our new CA")
+      try await page.press("Approve all", in: "dialog")
+      try await page.wait(for: "Type CN=Authority 203 to confirm is missing.", in: "dialog .fault")
+      #expect(try await page.axeViolationsAtBothWidths() == [])
+      #expect(try await stage.get("pending").contains("\"total\":3"))
+      try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 203")
+      try await page.press("Approve all", in: "dialog")
+      try await page.wait(for: "3 keys are approved.", in: "#notice")
+      #expect(try await page.troubles() == [])
       await stage.stop()
     }
 
@@ -228,20 +254,24 @@ extension ConsoleTests {
     @Test(
       "is over with two clicks where a quorum of vantage points agrees and only a person is asked")
     func twoClicks() async throws {
-      let stage = try await Self.stage(
-        held: 3, terms: ", approval: manual", points: ["oslo", "rome"])
+      let stage = try await Self.fleet(
+        of: 200, moving: 176, terms: ", approval: manual", points: ["oslo", "rome"])
       let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
-      try await page.go(to: "#/pending", heading: "Pending approvals")
-      try await page.press("Approve all of CN=Authority 203")
+      try await page.wait(for: "176 keys under CN=Authority 203", in: "[data-key=refusing]")
+      // The other endpoints still show what the CA before is called.
+      try await page.wait(
+        for: "On the list now: 176 keys under CN=Authority 202", in: "[data-key=refusing]")
+      try await page.press("Approve all of CN=Authority 203", in: "[data-key=refusing]")
       #expect(try await page.count("dialog [name=confirmation]") == 0)
+      #expect(try await page.text("dialog").contains("On the list now: 176 keys under"))
       try await page.press("Approve all", in: "dialog")
-      try await page.wait(for: "3 keys are approved.", in: "#notice")
-      try await page.wait(for: "No key waits for a decision.")
+      try await page.wait(for: "176 keys are approved.", in: "#notice")
+      try await page.wait(untilNone: "[data-key=refusing]")
       let history = try await stage.get("documents/all.json/history")
       #expect(
         history.contains(
-          "a person decides about this endpoint's keys; its CA is known, named in issuers, or "
-            + "vouched for by a quorum of vantage points"))
+          "a person decides about this endpoint's keys; a quorum of vantage points sees the key: "
+            + "direct, oslo, rome"))
       #expect(try await page.troubles() == [])
       await stage.stop()
     }

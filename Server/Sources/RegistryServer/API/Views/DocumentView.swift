@@ -100,7 +100,7 @@ struct ServerOverview {
       alerts.append(("", ServerAlert(kind: .storing, message: message, since: store.since)))
     }
     for (vantage, silence) in silences {
-      let message = "the vantage point \(vantage) confirms nothing: \(silence.reason)"
+      let message = "the vantage point \(vantage) \(silence.message)"
       alerts.append(
         ("", ServerAlert(kind: .vantageSilent, message: message, since: silence.since)))
     }

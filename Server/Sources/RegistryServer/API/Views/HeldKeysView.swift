@@ -19,29 +19,41 @@ struct HeldKeysView {
     let id: String
     let candidate: CandidateKey
     let met: ReportPicture.Meeting
+    /// The issuers of the keys that apps have of the endpoint.
+    let before: [SPKIPin]
   }
 
-  /// How many groups are listed, and how many endpoints of each are named.
-  static let (mostGroups, mostNamed) = (100, 5)
+  /// How many groups are listed, and how many endpoints and earlier CAs of each are named.
+  static let (mostGroups, mostNamed, mostBefore) = (100, 5, 3)
 
   private let items: [Item]
+  /// What CAs are called, as far as a probe still shows one.
+  private let names: [SPKIPin: String]
 
   init(_ documents: [DocumentSnapshot], _ selection: HeldSelection, _ picture: ReportPicture) {
     var items: [Item] = []
+    var names: [SPKIPin: String] = [:]
     for document in documents {
+      let count = items.count
       for endpoint in document.endpoints {
         let held = document.state.keysByEndpoint[endpoint.id]?.held.values.filter(
           selection.contains)
         guard let held, !held.isEmpty else { continue }
+        let before = document.issuers(at: endpoint.id)
         for candidate in held {
           let pin = candidate.chain.leaf.pin
           items.append(
             Item(
               file: document.file, id: endpoint.id, candidate: candidate,
-              met: picture.meeting(pin, endpoint.patterns)))
+              met: picture.meeting(pin, endpoint.patterns), before: before))
         }
       }
+      guard items.count > count else { continue }
+      for certificate in document.certificates() where !certificate.subject.isEmpty {
+        names[certificate.pin] = certificate.subject
+      }
     }
+    self.names = names
     self.items = items.sorted {
       ($0.candidate.firstSeen, $0.file, $0.id, $0.candidate.chain.leaf.pin)
         < ($1.candidate.firstSeen, $1.file, $1.id, $1.candidate.chain.leaf.pin)
@@ -126,12 +138,37 @@ struct HeldKeysView {
       "apps": .integer(items.reduce(0) { ReportCount.sum($0, $1.met.apps) }),
       "since": .nullable(items.first?.candidate.firstSeen),
       "causes": .array(causes.map(\.shown)),
+      "assent": .texts(Set(items.compactMap(\.candidate.assent?.explanation)).sorted()),
+      "confirming": .count(items.count(where: \.candidate.isGainingVoices)),
+      "before": .array(before(items)),
       "endpoints": .array(
         items.prefix(Self.mostNamed).map {
           .object(["file": .string($0.file), "endpoint": .string($0.id)])
         }),
     ]
     return Group(count: items.count, name: name, json: .object(json))
+  }
+
+  /// The CAs of what is on the list, those of most endpoints first.
+  private func before(_ items: [Item]) -> [JSONValue] {
+    Dictionary(grouping: items.flatMap(\.before)) { $0 }.sorted {
+      (-$0.value.count, $0.key) < (-$1.value.count, $1.key)
+    }.prefix(Self.mostBefore).map { issuer, all in
+      .object([
+        "issuer": .string(issuer.base64), "name": .nullable(names[issuer]),
+        "keys": .count(all.count),
+      ])
+    }
+  }
+}
+
+extension DocumentSnapshot {
+  /// The issuers of the keys that apps have of an endpoint, each once; none of a key of which only the pin is known.
+  fileprivate func issuers(at id: String) -> [SPKIPin] {
+    let listed = (state.keysByEndpoint[id]?.keys ?? []).filter {
+      $0.staged == nil && !state.deniedPins.contains($0.pin)
+    }
+    return Set(listed.compactMap { $0.lastPath.dropFirst().first }).sorted()
   }
 }
 

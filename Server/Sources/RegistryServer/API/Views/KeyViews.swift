@@ -32,7 +32,7 @@ extension KnownKey {
   }
 
   /// The validated path that showed it last, from its own key to the anchor; the key alone if none is known.
-  private var lastPath: [SPKIPin] {
+  var lastPath: [SPKIPin] {
     let newest = paths.max {
       (seenAt[$0.key] ?? 0, $0.key) < (seenAt[$1.key] ?? 0, $1.key)
     }
@@ -43,7 +43,7 @@ extension KnownKey {
 extension DocumentSnapshot {
   /// What the certificates of an endpoint's keys are called. Of published keys pins are kept, no names: what probes show
   /// anywhere in the document has them.
-  fileprivate func certificates() -> [SeenCertificate] {
+  func certificates() -> [SeenCertificate] {
     lastProbes.values.flatMap { last in
       last.leaves
         + last.probe.observations.flatMap { observation -> [SeenCertificate] in
@@ -75,7 +75,8 @@ extension CandidateKey {
     .object([
       "pin": .string(chain.leaf.pin.base64), "state": .string(state.rawValue),
       "firstSeen": .integer(firstSeen), "lastSeen": .integer(lastSeen), "probes": .count(probes),
-      "reasons": .array(reasons.map(\.shown)),
+      "reasons": .array(reasons.map(\.shown)), "assent": .nullable(assent?.explanation),
+      "confirming": .bool(isGainingVoices),
       "vantages": .texts(vantages), "chain": .array(chain.path.map(\.shown)),
       "witnesses": .array(
         witnesses.sorted { ($1.value.lastSeen, $0.key) < ($0.value.lastSeen, $1.key) }.map {

@@ -105,10 +105,13 @@ export function choice(label, name, options, chosen) {
     ([value, text]) => element("option", { value, selected: value === chosen }, text))));
 }
 
+/// How long a reason may be.
+export const longestReason = 500;
+
 /// Why, for the history. `known`: what is there already, to be edited.
 export function reason(isRequired, known) {
   return line("Why", "why", {
-    required: isRequired, maxlength: 500, value: known,
+    required: isRequired, maxlength: longestReason, value: known,
     hint: known ? "For the history. Say more if you know more." : "For the history, in your words.",
   });
 }

@@ -55,8 +55,9 @@ export function candidateTable(file, id, candidates, refresh) {
 export const candidateColumns = [
   { title: "State", cell: ({ state }) => stateBadge(state) },
   {
-    title: "Why it waits", cell: ({ reasons }) => (reasons.length === 0 ? "it needs more probes" : element(
-      "ul", { class: "plain" }, reasons.map(({ explanation }) => element("li", null, explanation)))),
+    title: "Why it waits", cell: ({ reasons, confirming }) => (reasons.length === 0 ? "it needs more probes" : element(
+      "ul", { class: "plain" }, reasons.map(({ explanation }) => element("li", null, explanation)),
+      confirming ? element("li", null, "vantage points are confirming it at this moment") : null)),
   },
   { title: "Apps", cell: ({ met }) => metText(met) },
   {

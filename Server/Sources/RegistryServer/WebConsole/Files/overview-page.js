@@ -1,6 +1,7 @@
 import { alertGroups } from "./alerts.js";
 import { api } from "./api.js";
 import { badge, calmBadge, stateBadge } from "./badges.js";
+import { authoritiesBefore, byAuthority, confirming, decisions } from "./bulk-dialogs.js";
 import { sparkline } from "./charts.js";
 import { clockPanel } from "./clock-panel.js";
 import { documentsTable } from "./documents-table.js";
@@ -21,10 +22,10 @@ export function overviewPage(parts, tools) {
       const isHeld = data.refusing.endpoints.some(({ kind }) => kind === "key-held");
       // Without the CAs the page still says that apps are refused.
       const groups = isHeld ? await api.pendingGroups({ issuer: "", cause: "" }, signal).catch(() => null) : null;
-      return { ...data, isHeld, authorities: groups?.byIssuer ?? [] };
+      return { ...data, isHeld, groups };
     },
     view: (data) => [
-      refusingPanel(data),
+      refusingPanel(data, tools.refresh),
       healthPanel(data),
       clockPanel(data, tools.refresh),
       actionsPanel(data),
@@ -38,9 +39,10 @@ export function overviewPage(parts, tools) {
 const mostNamed = 3;
 
 /// What nobody may miss: where apps are refused at this moment, since when, and what ends it. Each cause is said once, and
-/// each CA apart: one that is strange among many must not be overlooked.
-function refusingPanel({ refusing: { total, since, endpoints }, isHeld, authorities, reports }) {
+/// each CA apart: one that is strange among many must not be overlooked. What ends it stands here, so that it takes no search.
+function refusingPanel({ refusing: { total, since, endpoints }, isHeld, groups, reports }, refresh) {
   if (total === 0) return null;
+  const authorities = groups === null ? [] : byAuthority(groups.byIssuer, groups.byIssuer);
   const causes = [...Map.groupBy(endpoints, ({ message }) => message)];
   return element(
     "section", { class: "panel bad", role: "alert", "aria-labelledby": "section-refusing", "data-key": "refusing" },
@@ -54,9 +56,13 @@ function refusingPanel({ refusing: { total, since, endpoints }, isHeld, authorit
     total === endpoints.length ? null : element("p", null, `${plural(total - endpoints.length, "more endpoint")} not listed here.`),
     authorities.length === 0 ? null : [
       element("p", null, element("strong", null, authorities.length === 1 ? "All that wait are under one CA:" : "The keys that wait are under different CAs:")),
-      element("ul", null, authorities.map(({ issuer, name, keys }) => element(
-        "li", { "data-key": issuer }, link(`${plural(keys, "key")} under ${name}`, address(["pending"], { issuer })), pinText(issuer))))],
-    !isHeld ? null : element("p", null, link("Decide about the keys that are held", "#/pending")));
+      element("ul", null, authorities.map((group) => element(
+        "li", { "data-key": group.issuer },
+        link(`${plural(group.keys, "key")} under ${group.name}`, address(["pending"], { issuer: group.issuer })), pinText(group.issuer),
+        group.hasTwin ? badge("Another CA has this name", "bad") : null,
+        authoritiesBefore(group), confirming(group),
+        element("p", { class: "buttons" }, decisions({ ...group, cause: "" }, groups.time, refresh)))))],
+    !isHeld ? null : element("p", null, link("Look at the keys that are held", "#/pending")));
 }
 
 function healthPanel({ readiness, leader, version, time, documents, alertsTotal, refusing, reports }) {

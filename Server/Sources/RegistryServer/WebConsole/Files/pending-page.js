@@ -1,7 +1,7 @@
 import { api } from "./api.js";
 import { candidateActions, candidateColumns, metText } from "./endpoint-keys.js";
 import { badge } from "./badges.js";
-import { approveAll, denyAll, isGrave } from "./bulk-dialogs.js";
+import { byAuthority, decisions } from "./bulk-dialogs.js";
 import { chainDetails } from "./chains.js";
 import { breakable, button, element, link, nothing, pinText } from "./elements.js";
 import { moment } from "./moments.js";
@@ -66,12 +66,10 @@ function columns(refresh) {
 
 /// What one decision settles: the keys that came under one CA, and those that wait for one reason.
 function groupsPanel({ time, byIssuer, byCause, known }, settings, choose, refresh) {
-  const isTwin = (group) => known.some(({ issuer, name }) => name === group.name && issuer !== group.issuer);
+  const authorities = byAuthority(byIssuer, known);
   // One key under another CA than the rest is the one to look at: it has a line of its own.
-  const many = byIssuer.filter(({ keys }) => keys > 1 || byIssuer.length > 1)
-    .map((group) => ({ ...group, ca: group.name, hasTwin: isTwin(group) }));
-  const ca = settings.issuer ? byIssuer[0]?.name ?? null : null;
-  const hasTwin = ca !== null && isTwin(byIssuer[0]);
+  const many = authorities.filter(({ keys }) => keys > 1 || authorities.length > 1);
+  const { ca, hasTwin } = (settings.issuer ? authorities[0] : null) ?? { ca: null, hasTwin: false };
   const causes = byCause.filter(({ keys }) => keys > 1).map((group) => ({ ...group, ca, hasTwin, isCause: true }));
   if (many.length === 0 && causes.length === 0) return null;
   const only = ({ issuer, cause }) => ({ issuer: issuer ?? settings.issuer, cause: cause ?? settings.cause });
@@ -88,12 +86,7 @@ function groupsPanel({ time, byIssuer, byCause, known }, settings, choose, refre
       { title: "Waiting", cell: ({ since, shown, keys }) => [
         since === null ? null : element("span", null, "since ", moment(since)),
         element("span", { class: "standing" }, shown === keys ? "all are shown now" : `${shown} are shown now`)] },
-      { title: "Actions", class: "actions", cell: (group) => [
-        // Nobody approves a CA unread.
-        !group.ca && isGrave(group) ? element("span", { class: "standing" }, "Approve by CA")
-          : button("Approve all…", () => approveAll({ ...group, ...only(group) }, time, refresh), { class: "primary", "aria-label": `Approve all of ${group.name}` }),
-        button("Deny all…", () => denyAll({ ...group, ...only(group) }, time, refresh), { class: "danger-quiet", "aria-label": `Deny all of ${group.name}` }),
-      ] },
+      { title: "Actions", class: "actions", cell: (group) => decisions({ ...group, ...only(group) }, time, refresh) },
     ],
     groups, ({ issuer, cause, name }) => `${issuer} ${cause} ${name}`));
   return element("div", { class: "panel", "data-key": "groups" },
