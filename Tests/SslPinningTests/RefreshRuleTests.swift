@@ -154,6 +154,7 @@ struct RefreshRuleTests {
     try publish(["localhost": nil])
     var config = try registry.config()
     config.fetchTimeout = seconds
-    _ = try await SslPinningClient(config: config)
+    let client = try await SslPinningClient(config: config)
+    #expect(client.registryStatus.origin == .network)
   }
 }

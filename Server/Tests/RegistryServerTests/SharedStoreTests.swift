@@ -1,5 +1,6 @@
 import RegistryServer
 import RegistryStores
+import SslPinningPlatform
 import TestSupport
 import Testing
 
@@ -67,10 +68,16 @@ import Testing
     let place = try await kind.place()
     let store = try place.open()
     let stream = store.changes()
-    let listening = Task { for await _ in stream {} }
+    let isOver = Locked(false)
+    let listening = Task {
+      for await _ in stream {}
+      isOver.withLock { $0 = true }
+    }
     _ = try await store.replace("a", version: 0, with: [1])
+    #expect(!isOver.withLock { $0 })
     await store.close()
-    await listening.value
+    #expect(await eventually { isOver.withLock { $0 } })
+    listening.cancel()
   }
 
   @Test("has one leader, and another when that one resigns", arguments: StoreKind.allCases)

@@ -1,4 +1,5 @@
 import SslPinningPlatform
+import TestSupport
 import Testing
 
 @testable import RegistryServer
@@ -52,9 +53,17 @@ struct MeasuredStoreTests {
     #expect(try sample("duration_seconds_count{operation=\"record\"}") == 1)
   }
 
-  @Test("changes of the store inside are told, and end with it")
-  func changes() async {
+  @Test("the changes of the store inside end with it")
+  func changes() async throws {
+    let isOver = Locked(false)
+    let listening = Task { [store] in
+      for await _ in store.changes() {}
+      isOver.withLock { $0 = true }
+    }
+    _ = try await store.replace("a", version: 0, with: [1])
+    #expect(!isOver.withLock { $0 })
     await store.close()
-    for await _ in store.changes() {}
+    #expect(await eventually { isOver.withLock { $0 } })
+    listening.cancel()
   }
 }
