@@ -6,7 +6,8 @@ import SslPinningRules
 ///
 /// - Whoever decides names what was read: a CA by its key, a reason, or both, until when, and how many. Keys that came
 ///   later are left out, and if there are more than were read, nothing is done. With the group's digest nobody slips
-///   another key into a decision.
+///   another key into a decision, and with its reasons none is decided about that waits for a graver one by now.
+/// - An approval is about keys that their endpoints show. A denial is about all.
 /// - An approval is made in each document as a whole or not at all, and the answer says which. A denial counts in every
 ///   document or, where one objects, in none.
 extension AdministrationRoutes {
@@ -31,7 +32,7 @@ extension AdministrationRoutes {
   func decideHeld(_ call: APIRequest) async throws(APIError) -> APIResponse {
     _ = try call.query([])
     let body = try call.body([
-      "decision", "issuer", "cause", "until", "keys", "digest", "why", "force",
+      "decision", "issuer", "cause", "until", "keys", "digest", "reasons", "why", "force",
     ])
     guard let decision = try body.choice("decision", Decision.self) else {
       throw .missing("decision")
@@ -49,13 +50,25 @@ extension AdministrationRoutes {
     guard !why.isEmpty else { throw .badRequest("why is empty", hint: "say why it is decided so") }
     let force = try body.boolean("force") ?? false
     let digest = try body.string("digest")
+    let known = try body.strings("reasons")
     let view = await heldKeys(selection)
-    let keys = view.keys
-    guard !keys.isEmpty else { throw APIError(404, "no held key is meant any more") }
-    guard keys.count <= read else {
+    let all = view.keys()
+    guard !all.isEmpty else { throw APIError(404, "no held key is meant any more") }
+    guard all.count <= read else {
       throw APIError(
-        409, "\(keys.count) keys are meant, and you decide about \(read)",
+        409, "\(all.count) keys are meant, and you decide about \(read)",
         hint: "read pending/groups again")
+    }
+    if let known, let new = view.reasons.sorted().first(where: { !known.contains($0.rawValue) }) {
+      throw APIError(
+        409, "keys wait for another reason by now: \(new.explanation)",
+        hint: "read pending/groups again")
+    }
+    let keys = view.keys(thatAreShown: decision == .approve)
+    guard !keys.isEmpty else {
+      throw APIError(
+        409, "no endpoint shows such a key any more",
+        hint: "approve each at its endpoint, if it is known to be good")
     }
     guard digest.map({ $0 == view.digest }) ?? true else {
       throw APIError(

@@ -47,13 +47,15 @@ struct HeldDecisionTests {
   }
 
   private static func body(
-    _ decision: String, issuer: UInt8? = nil, cause: String? = nil, until: Int64, keys: Int
+    _ decision: String, issuer: UInt8? = nil, cause: String? = nil, until: Int64, keys: Int,
+    reasons: [String]? = nil
   ) -> String {
     var object: JSONObject = [
       "decision": .string(decision), "until": .integer(until), "keys": .count(keys), "why": "x",
     ]
     object["issuer"] = issuer.map { .string(pin($0).base64) }
     object["cause"] = cause.map { .string($0) }
+    object["reasons"] = reasons.map { .texts($0) }
     return String(decoding: JSONValue.object(object).canonicalBytes, as: UTF8.self)
   }
 
@@ -125,6 +127,60 @@ struct HeldDecisionTests {
       #expect(try await service.call("POST", "/pending/decide", body).status == 400, "\(body)")
     }
     #expect(try await Self.total(service) == 12)
+    await service.stop()
+  }
+
+  @Test("an approval of many is about keys that are shown, a denial about all")
+  func shown() async throws {
+    let service = try await Self.running()
+    // One probe may be that of another server of a fleet.
+    service.scripted.observer.show(Self.probe(1, issuer: 100), at: Self.hosts[0])
+    for _ in 0..<3 { await service.scripted.service.probe(Self.hosts[0]) }
+    let paused = "/documents/a.json/endpoints/\(Self.hosts[1])%3A443"
+    #expect(try await service.call("PATCH", paused, #"{"paused":true}"#).status == 200)
+    let (time, groups) = try await Self.groups(service)
+    #expect(groups.first?["keys"] == 10 && groups.first?["shown"] == 8)
+    #expect(
+      groups.first?["gone"]?.arrayValue?.compactMap { $0.objectValue?["endpoint"]?.stringValue }
+        == Self.hosts.prefix(2).map { "\($0):443" })
+    let answer = try await service.call(
+      "POST", "/pending/decide", Self.body("approve", issuer: 101, until: time, keys: 10))
+    #expect(answer.status == 200 && answer["keys"] == 8, "\(answer.json)")
+    #expect(try await Self.total(service) == 4)
+    let none = try await service.call(
+      "POST", "/pending/decide", Self.body("approve", issuer: 101, until: time, keys: 10))
+    #expect(none.status == 409 && none.error == "no endpoint shows such a key any more")
+    let denial = try await service.call(
+      "POST", "/pending/decide", Self.body("deny", issuer: 101, until: time, keys: 10))
+    #expect(denial.status == 200 && denial["keys"] == 2)
+    await service.stop()
+  }
+
+  @Test("nothing is decided about keys that wait for another reason than was read")
+  func otherReason() async throws {
+    let service = try await Self.running()
+    let time = try await Self.groups(service).time
+    func decide(_ reasons: [String]) async throws -> Int {
+      try await service.call(
+        "POST", "/pending/decide",
+        Self.body("approve", issuer: 101, until: time, keys: 10, reasons: reasons)
+      ).status
+    }
+    #expect(try await decide([]) == 409)
+    #expect(try await decide(["manual", "sudden-change"]) == 409)
+    #expect(try await Self.total(service) == 12)
+    #expect(try await decide(["manual", "new-issuer", "sudden-change"]) == 200)
+    await service.stop()
+  }
+
+  @Test("keys that a clock ahead of this one first saw are on the page, and can be decided about")
+  func seenLater() async throws {
+    let service = try await Self.running()
+    service.scripted.clock.advance(-300)
+    let time = try await Self.groups(service).time
+    let answer = try await service.call(
+      "POST", "/pending/decide", Self.body("approve", issuer: 101, until: time, keys: 10))
+    #expect(answer.status == 200 && answer["keys"] == 10, "\(answer.json)")
     await service.stop()
   }
 

@@ -30,7 +30,7 @@ enum CannedAnswers {
       "probes": .integer(3),
       "reasons": .array([.object(["reason": text, "explanation": text])]),
       "vantages": .array([text]), "chain": .array([.object(certificate)]),
-      "assent": text, "confirming": .bool(true),
+      "assent": text, "confirming": .bool(true), "isShown": .bool(false),
       "witnesses": .array([
         .object(["vantage": text, "probes": .integer(3), "lastSeen": .integer(1)])
       ]),
@@ -91,6 +91,7 @@ enum CannedAnswers {
           [true, false].map {
             .object([
               "file": text, "endpoint": text, "candidate": .object(candidate), "isShown": .bool($0),
+              "isPaused": .bool(false),
             ])
           }
         ).objectValue ?? [:]
@@ -174,6 +175,7 @@ enum CannedAnswers {
       "shown": .integer(1), "apps": .integer(3), "since": .integer(1),
       "causes": .array([.object(["reason": text, "explanation": text])]),
       "endpoints": .array([.object(["file": text, "endpoint": text])]),
+      "gone": .array([.object(["file": text, "endpoint": text])]),
       "assent": .array([text]), "confirming": .integer(1),
       "before": .array([.object(["issuer": pin, "name": text, "keys": .integer(2)])]),
     ]

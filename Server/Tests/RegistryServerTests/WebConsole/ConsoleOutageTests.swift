@@ -175,6 +175,30 @@ extension ConsoleTests {
       await stage.stop()
     }
 
+    @Test("is ended without the key that somebody left at an endpoint that shows its own")
+    func leftBehind() async throws {
+      let stage = try await Self.stage(held: 3)
+      await stage.show(pin(104), at: "d.example.com", issuer: 0xcb)
+      for _ in 0..<3 { await stage.show(pin(4), at: "d.example.com") }
+      let page = try await ConsolePage.open(try stage.origin, token: try stage.token())
+      try await page.wait(
+        for: "3 keys, and 1 that no endpoint shows now, under CN=Authority 203",
+        in: "[data-key=refusing]")
+      try await page.press("Approve all of CN=Authority 203", in: "[data-key=refusing]")
+      try await page.wait(
+        for: "Left out, since no probe shows the key there now: d.example.com:443.", in: "dialog")
+      try await page.fill("Why", with: "our new CA")
+      try await page.fill("Type CN=Authority 203 to confirm", with: "CN=Authority 203")
+      try await page.press("Approve all", in: "dialog")
+      try await page.wait(for: "3 keys are approved.", in: "#notice")
+      try await page.go(to: "#/pending", heading: "Pending approvals")
+      try await page.press("Approve \(pin(104).base64)")
+      try await page.wait(for: "No probe shows it now.", in: "dialog")
+      #expect(try await page.count("dialog [name=confirmation]") == 1)
+      #expect(try await page.troubles() == [])
+      await stage.stop()
+    }
+
     @Test("is over with one decision about all keys of a CA, whose name has to be typed")
     func bulk() async throws {
       let stage = try await Self.stage(held: 3)

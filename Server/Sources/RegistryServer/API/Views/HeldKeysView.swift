@@ -18,9 +18,16 @@ struct HeldKeysView {
     let file: String
     let id: String
     let candidate: CandidateKey
+    /// Whether nobody looks at the endpoint.
+    let isPaused: Bool
     let met: ReportPicture.Meeting
     /// The issuers of the keys that apps have of the endpoint.
     let before: [SPKIPin]
+
+    /// Whether the endpoint shows it, as far as is known now.
+    var isShown: Bool { candidate.isShown && !isPaused }
+
+    var named: JSONValue { .object(["file": .string(file), "endpoint": .string(id)]) }
   }
 
   /// How many groups are listed, and how many endpoints and earlier CAs of each are named.
@@ -40,11 +47,12 @@ struct HeldKeysView {
           selection.contains)
         guard let held, !held.isEmpty else { continue }
         let before = document.issuers(at: endpoint.id)
+        let isPaused = document.state.isPaused(endpoint.id)
         for candidate in held {
           let pin = candidate.chain.leaf.pin
           items.append(
             Item(
-              file: document.file, id: endpoint.id, candidate: candidate,
+              file: document.file, id: endpoint.id, candidate: candidate, isPaused: isPaused,
               met: picture.meeting(pin, endpoint.patterns), before: before))
         }
       }
@@ -61,9 +69,17 @@ struct HeldKeysView {
   }
 
   /// Which keys they are, those that wait longest first.
-  var keys: [HeldKey] {
-    items.map { HeldKey(file: $0.file, endpoint: $0.id, pin: $0.candidate.chain.leaf.pin) }
+  ///
+  /// - Parameter isShown: only those that their endpoints show: whoever was before an endpoint for a moment has left a key
+  ///   there, and an approval of many is about what the servers have.
+  func keys(thatAreShown isShown: Bool = false) -> [HeldKey] {
+    items.filter { !isShown || $0.isShown }.map {
+      HeldKey(file: $0.file, endpoint: $0.id, pin: $0.candidate.chain.leaf.pin)
+    }
   }
+
+  /// All reasons for which any of them is held.
+  var reasons: Set<CandidateKey.HoldReason> { Set(items.flatMap(\.candidate.reasons)) }
 
   /// Names exactly these keys and their CAs: a decision about them is about no others.
   var digest: String { Self.digest(items) }
@@ -91,7 +107,7 @@ struct HeldKeysView {
       .object([
         "file": .string(item.file), "endpoint": .string(item.id),
         "candidate": item.candidate.shown(met: item.met),
-        "isShown": .bool(item.candidate.isShown),
+        "isShown": .bool(item.isShown), "isPaused": .bool(item.isPaused),
       ])
     }
   }
@@ -105,8 +121,10 @@ struct HeldKeysView {
       let items = items.filter { $0.candidate.reasons.contains(cause) }
       return items.isEmpty ? nil : group(items, cause: cause, name: cause.explanation)
     }
+    // By a clock that was ahead, or another server's, a key may have been seen later than now, and it is on the page.
+    let newest = items.last?.candidate.firstSeen ?? now
     return [
-      "time": .integer(now), "total": .count(items.count),
+      "time": .integer(max(now, newest)), "total": .count(items.count),
       "byIssuer": .array(byIssuer.sorted().prefix(Self.mostGroups).map(\.json)),
       "byCause": .array(byCause.sorted().map(\.json)),
     ]
@@ -134,17 +152,15 @@ struct HeldKeysView {
       "issuer": .nullable(issuer), "cause": .nullable(cause?.rawValue), "name": .string(name),
       "keys": .count(items.count), "digest": .string(Self.digest(items)),
       "documents": .count(Set(items.map(\.file)).count),
-      "shown": .count(items.count(where: \.candidate.isShown)),
+      "shown": .count(items.count(where: \.isShown)),
       "apps": .integer(items.reduce(0) { ReportCount.sum($0, $1.met.apps) }),
       "since": .nullable(items.first?.candidate.firstSeen),
       "causes": .array(causes.map(\.shown)),
       "assent": .texts(Set(items.compactMap(\.candidate.assent?.explanation)).sorted()),
       "confirming": .count(items.count(where: \.candidate.isGainingVoices)),
       "before": .array(before(items)),
-      "endpoints": .array(
-        items.prefix(Self.mostNamed).map {
-          .object(["file": .string($0.file), "endpoint": .string($0.id)])
-        }),
+      "endpoints": .array(items.filter(\.isShown).prefix(Self.mostNamed).map(\.named)),
+      "gone": .array(items.filter { !$0.isShown }.prefix(Self.mostNamed).map(\.named)),
     ]
     return Group(count: items.count, name: name, json: .object(json))
   }

@@ -76,7 +76,7 @@ extension CandidateKey {
       "pin": .string(chain.leaf.pin.base64), "state": .string(state.rawValue),
       "firstSeen": .integer(firstSeen), "lastSeen": .integer(lastSeen), "probes": .count(probes),
       "reasons": .array(reasons.map(\.shown)), "assent": .nullable(assent?.explanation),
-      "confirming": .bool(isGainingVoices),
+      "confirming": .bool(isGainingVoices), "isShown": .bool(isShown),
       "vantages": .texts(vantages), "chain": .array(chain.path.map(\.shown)),
       "witnesses": .array(
         witnesses.sorted { ($1.value.lastSeen, $0.key) < ($0.value.lastSeen, $1.key) }.map {

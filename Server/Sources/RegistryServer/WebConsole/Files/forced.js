@@ -44,8 +44,8 @@ export function confirmed(name, act) {
 }
 
 const bareWords = (hosts) => ({
-  why: `no key that ${hosts.length === 1 ? "this host's" : "these hosts'"} servers show would be left. Apps that pin would be locked out of:`,
-  instead: "Stage the next key first, or force it.",
+  why: `no key that the last probes of ${hosts.length === 1 ? "this host" : "these hosts"} showed would be left. Unless the servers have a listed one, apps that pin would be locked out of:`,
+  instead: "Stage the next key first. Force it if somebody else showed this key, and the servers have theirs.",
 });
 
 function question(hosts, { why, instead }) {

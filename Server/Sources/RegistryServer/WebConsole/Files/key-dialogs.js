@@ -11,7 +11,8 @@ import { notify, sentence, watchSilence } from "./notices.js";
 /// CA's name is typed, as for all keys of a CA.
 export function approveKey(file, id, candidate, refresh) {
   const [leaf] = candidate.chain;
-  const mustBeRead = isGrave({ causes: candidate.reasons });
+  // Of one that is gone nobody has asked anew why it waits.
+  const mustBeRead = isGrave({ causes: candidate.reasons }) || !candidate.isShown;
   const name = leaf?.issuer || id;
   const act = ({ why }) => api.approve(file, id, { pin: candidate.pin, why });
   ask({
@@ -23,6 +24,8 @@ export function approveKey(file, id, candidate, refresh) {
       candidate.reasons.length === 0 ? null : element("p", null,
         `It waits because ${candidate.reasons.map(({ explanation }) => explanation).join("; and because ")}.`),
       mustBeRead ? bothChains(file, id, candidate) : null,
+      candidate.isShown ? null : element("p", { class: "warning" },
+        "No probe shows it now. Whoever was before the endpoint for a moment may have left it here."),
       element("p", null, "Last seen ", moment(candidate.lastSeen), ` from ${candidate.vantages.join(", ") || "nowhere"}.`),
       element("p", null, "Approve it only if whoever runs the server confirms it, by another way than the server itself."),
     ],

@@ -1,7 +1,7 @@
 import { alertGroups } from "./alerts.js";
 import { api } from "./api.js";
 import { badge, calmBadge, stateBadge } from "./badges.js";
-import { authoritiesBefore, byAuthority, confirming, decisions } from "./bulk-dialogs.js";
+import { authoritiesBefore, byAuthority, confirming, decisions, shownText } from "./bulk-dialogs.js";
 import { sparkline } from "./charts.js";
 import { clockPanel } from "./clock-panel.js";
 import { documentsTable } from "./documents-table.js";
@@ -21,8 +21,10 @@ export function overviewPage(parts, tools) {
       const data = await api.overview(signal);
       const isHeld = data.refusing.endpoints.some(({ kind }) => kind === "key-held");
       // Without the CAs the page still says that apps are refused.
-      const groups = isHeld ? await api.pendingGroups({ issuer: "", cause: "" }, signal).catch(() => null) : null;
-      return { ...data, isHeld, groups };
+      const [groups, proposed] = isHeld ? await Promise.all([
+        api.pendingGroups({ issuer: "", cause: "" }, signal).catch(() => null),
+        api.proposals(signal).catch(() => null)]) : [null, null];
+      return { ...data, isHeld, groups, proposals: proposed?.proposals ?? [] };
     },
     view: (data) => [
       refusingPanel(data, tools.refresh),
@@ -40,7 +42,7 @@ const mostNamed = 3;
 
 /// What nobody may miss: where apps are refused at this moment, since when, and what ends it. Each cause is said once, and
 /// each CA apart: one that is strange among many must not be overlooked. What ends it stands here, so that it takes no search.
-function refusingPanel({ refusing: { total, since, endpoints }, isHeld, groups, reports }, refresh) {
+function refusingPanel({ refusing: { total, since, endpoints }, isHeld, groups, proposals, reports }, refresh) {
   if (total === 0) return null;
   const authorities = groups === null ? [] : byAuthority(groups.byIssuer, groups.byIssuer);
   const causes = [...Map.groupBy(endpoints, ({ message }) => message)];
@@ -58,10 +60,12 @@ function refusingPanel({ refusing: { total, since, endpoints }, isHeld, groups, 
       element("p", null, element("strong", null, authorities.length === 1 ? "All that wait are under one CA:" : "The keys that wait are under different CAs:")),
       element("ul", null, authorities.map((group) => element(
         "li", { "data-key": group.issuer },
-        link(`${plural(group.keys, "key")} under ${group.name}`, address(["pending"], { issuer: group.issuer })), pinText(group.issuer),
+        link(`${shownText(group)} under ${group.name}`, address(["pending"], { issuer: group.issuer })), pinText(group.issuer),
         group.hasTwin ? badge("Another CA has this name", "bad") : null,
         authoritiesBefore(group), confirming(group),
         element("p", { class: "buttons" }, decisions({ ...group, cause: "" }, groups.time, refresh)))))],
+    proposals.length === 0 ? null : element("p", null, element("strong", null, `${plural(proposals.length, "change")} proposed: `),
+      link("another person has to confirm", "#/pending"), "."),
     !isHeld ? null : element("p", null, link("Look at the keys that are held", "#/pending")));
 }
 

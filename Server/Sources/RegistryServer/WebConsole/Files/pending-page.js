@@ -53,8 +53,8 @@ function columns(refresh) {
   return [
     { title: "Endpoint", isHead: true, sort: "endpoint", cell: ({ file, endpoint }) => [
       link(breakable(endpoint), endpointAddress(file, endpoint)), element("span", { class: "standing" }, breakable(file))] },
-    { title: "Pin", cell: ({ candidate, isShown }) => [
-      isShown ? badge("Apps refused", "bad") : badge("No longer shown", "calm"),
+    { title: "Pin", cell: ({ candidate, isShown, isPaused }) => [
+      isPaused ? badge("Endpoint paused", "calm") : isShown ? badge("Apps refused", "bad") : badge("No longer shown", "calm"),
       pinText(candidate.pin), chainDetails(candidate.chain)] },
     { title: "Apps", sort: "apps", cell: ({ candidate }) => metText(candidate.met) },
     ...candidateColumns.filter(({ title }) => !["State", "Apps"].includes(title)).map((column) => ({
