@@ -50,6 +50,8 @@ enum OkHttpWriter {
 /// Writes options of curl, which pins a run and not a host.
 ///
 /// - `pinnedpubkey` is held against the leaf alone. There are no wildcards and no CA pins.
+/// - A list of which nothing is left is written as an option that no key has: a file without one lets every server in, and a host
+///   whose last key was denied is left out.
 /// - The last one counts for every URL of the run, redirects included. Hosts with other pins than others are written as
 ///   comments, of which one is to be chosen: with several options in force, each host but the last would be let in with
 ///   another's key and refused with its own.
@@ -57,9 +59,11 @@ enum CurlWriter {
   static func text(_ policy: PinPolicy) -> (text: String, losses: [PolicyRemark]) {
     var losses = policy.commonLosses
     var pinned: [(host: String, option: String)] = []
+    var isPinning = false
     for pattern in policy.patterns {
       let name = pattern.description
       guard let entry = policy.entry(of: pattern) else { continue }
+      isPinning = isPinning || entry.enforcement != .reportOnly
       guard case .exact = pattern else {
         losses.append(.init(name, "is a pattern, and curl pins one host at a time: left out"))
         continue
@@ -70,6 +74,10 @@ enum CurlWriter {
             name,
             "whether its pins are of leaf or CA keys is not said: left out; hint: --roles leaf, or ca"
           ))
+        continue
+      }
+      guard !entry.leaf.isEmpty || !entry.ca.isEmpty else {
+        losses.append(.init(name, "has no pin that counts: left out"))
         continue
       }
       guard entry.demands(.leaf), !entry.leaf.isEmpty, !entry.isEither else {
@@ -92,6 +100,7 @@ enum CurlWriter {
         (hosts: hosts.map { $0.host }.joined(separator: ", "), option: option)
       }
       .sorted { $0.hosts < $1.hosts }
+    guard !sets.isEmpty || !isPinning else { return (nothing + refusing, losses) }
     guard sets.count > 1 else {
       return (sets.map { "# \($0.hosts)\n\($0.option)" }.joined(separator: "\n"), losses)
     }
@@ -101,15 +110,24 @@ enum CurlWriter {
         "has other pins than other hosts, and curl holds one set against every server: a comment in the file;"
           + " hint: take the # from the option of one host")
     }
-    let blocks = [choice] + sets.map { "# \($0.hosts)\n#\($0.option)" }
+    let blocks = [choice + refusing] + sets.map { "# \($0.hosts)\n#\($0.option)" }
     return (blocks.joined(separator: "\n"), losses)
   }
 
-  /// Stands before the comments. Without an option curl would take any certificate that is valid; this one no key has,
-  /// and an option below it replaces it.
+  /// Stands before the comments.
   private static let choice = """
     # curl holds one set of pins against every server of a run, and these hosts have different ones.
     # Take the # from the option of one host. Until then every server is refused:
+
+    """
+
+  private static let nothing = """
+    # No host of the list has pins that curl can hold. Every server is refused:
+
+    """
+
+  /// Without an option curl would take any certificate that is valid; this one no key has, and an option below it replaces it.
+  private static let refusing = """
     pinnedpubkey = "sha256//no-host-is-chosen"
 
     """

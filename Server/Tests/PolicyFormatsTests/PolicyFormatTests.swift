@@ -179,6 +179,20 @@ struct PolicyFormatTests {
     #expect(Self.options(different.text) == ["pinnedpubkey = \"sha256//no-host-is-chosen\""])
     #expect(different.text.contains("\n# a.example, c.example\n#\(option)\n"))
   }
+
+  @Test(
+    "curl's file lets nobody in where no host of the list is left in it",
+    arguments: [
+      ("*.a.example AB", "is a pattern"), ("a.example - C", "goes by CA pins"),
+      ("a.example -", "has no pin that counts"),
+    ])
+  func curlWithoutHosts(line: String, told: String) throws {
+    let written = try #require(try Sample.policy(line).written(as: .curl, at: Sample.now))
+    #expect(written.losses.count == 1 && written.losses[0].text.contains(told))
+    #expect(Self.options(written.text) == ["pinnedpubkey = \"sha256//no-host-is-chosen\""])
+    let empty = PinPolicy(format: .registry, rules: [], overlap: .united)
+    #expect(try #require(empty.written(as: .curl, at: Sample.now)).text.isEmpty)
+  }
 }
 
 @Suite("reading the formats of others")

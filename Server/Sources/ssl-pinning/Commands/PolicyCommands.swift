@@ -77,7 +77,7 @@ enum ExportCommand {
     }
     Terminal.warn(written.losses.map(\.description))
     try OutputFile.write(Array(written.text.utf8), invocation)
-    return invocation[strict] && !written.losses.isEmpty ? .no : .yes
+    return invocation[strict] && !(policy.remarks.losses + written.losses).isEmpty ? .no : .yes
   }
 
   private static func source(
@@ -167,8 +167,12 @@ enum ImportCommand {
       )
     }
     try OutputFile.write(payload.payload, invocation)
-    // One pin twice is left behind once.
-    let left = source.policy.remarks.filter { $0.kind != .duplicate } + payload.losses
+    let left = source.policy.remarks.losses + payload.losses
     return invocation[strict] && !left.isEmpty ? .no : .yes
   }
+}
+
+extension [PolicyRemark] {
+  /// Those of which something was left behind; one pin twice is left behind once.
+  fileprivate var losses: [PolicyRemark] { filter { $0.kind != .duplicate } }
 }
