@@ -28,7 +28,7 @@ enum AndroidReader {
       throw .noPins(.android, wanted: "network-security-config")
     }
     var rules: [HostRule] = []
-    var remarks: [PolicyRemark] = []
+    var remarks = unread(below: root)
     let anchors = root.children(named: "base-config").first?.children(named: "trust-anchors").first
     for config in root.children(named: "domain-config") {
       read(config, inherited: (nil, anchors), &rules, &remarks)
@@ -39,6 +39,42 @@ enum AndroidReader {
         .init(.unclear, "\(host)", "has two entries: Android refuses the whole file"))
     }
     return PinPolicy(format: .android, rules: rules, overlap: .mostSpecific, remarks: remarks)
+  }
+
+  /// The elements of which pins are made, each by its letters alone, and where Android reads it.
+  private static let places: [String: (name: String, parents: Set<String>)] = [
+    "domainconfig": ("domain-config", ["network-security-config", "domain-config"]),
+    "domain": ("domain", ["domain-config"]), "pinset": ("pin-set", ["domain-config"]),
+    "pin": ("pin", ["pin-set"]),
+  ]
+
+  /// What looks like a part of a list, and is none: Android skips an element that it does not know, or refuses the file.
+  private static func unread(below parent: AndroidDocument.Element) -> [PolicyRemark] {
+    var remarks: [PolicyRemark] = []
+    for child in parent.children {
+      let place = places[child.name.lowercased().filter(\.isLetter)]
+      if let place, child.name != place.name || !place.parents.contains(parent.name) {
+        let remark =
+          "is not read in \(parent.name.shown), and pins nothing; hint: \(place.name) belongs into "
+        remarks.append(
+          .init(
+            .unpinned, child.name.shown, remark + place.parents.sorted().joined(separator: " or ")))
+      }
+      let flag = "includeSubdomains"
+      for name in child.attributes.keys where name != flag && name.lowercased() == flag.lowercased()
+      {
+        remarks.append(
+          .init(
+            .unpinned, child.text.shown,
+            "\(name) is not read, and pins no subdomains; hint: \(flag)"))
+      }
+      remarks += unread(below: child)
+    }
+    if parent.children(named: "pin-set").count > 1 {
+      remarks.append(
+        .init(.unclear, "", "an entry has two pin-sets: Android refuses the whole file"))
+    }
+    return remarks
   }
 
   private static func read(

@@ -59,10 +59,20 @@ enum TrustKitReader {
     return PinPolicy(format: .trustKit, rules: rules, overlap: .mostSpecific, remarks: remarks)
   }
 
+  /// The keys of an entry, without what is put before them.
+  private static let keys = [
+    "PublicKeyHashes", "EnforcePinning", "IncludeSubdomains", "ExcludeSubdomainFromParentPolicy",
+    "ReportUris", "DisableDefaultReportUri", "ExpirationDate", "PublicKeyAlgorithms",
+    "AdditionalTrustAnchors",
+  ]
+
   private static func rule(
     _ host: HostName, _ members: [String: PropertyListValue], _ name: String,
     _ remarks: inout [PolicyRemark]
   ) -> HostRule {
+    for key in members.keys.sorted() where key.isTrustKit && !keys.contains(where: key.hasSuffix) {
+      remarks.append(.init(.unclear, name, "\(key.shown) is no key of TrustKit's, and is not read"))
+    }
     func flag(_ key: String, _ standard: Bool) -> Bool {
       switch members.trustKit(key) {
       case nil: return standard
@@ -128,6 +138,10 @@ enum TrustKitReader {
       return nil
     }
   }
+}
+
+extension String {
+  fileprivate var isTrustKit: Bool { ["TSK", "kTSK", "kSK"].contains(where: hasPrefix) }
 }
 
 extension [String: PropertyListValue] {

@@ -227,6 +227,57 @@ struct PolicyReadingTests {
     #expect(policy.entry(for: host, at: 1_896_220_800) == nil)
   }
 
+  @Test(
+    "Android: what looks like a part of a list and is read by nothing is told",
+    arguments: [
+      (
+        "<domain-config>DOMAIN<pinset>PIN</pinset></domain-config>", "pinset",
+        "pin-set belongs into"
+      ),
+      (
+        "<domain_config>DOMAIN SET</domain_config>", "domain_config",
+        "belongs into domain-config or"
+      ),
+      ("<base-config>SET</base-config>", "pin-set", "is not read in base-config"),
+      ("SET", "pin-set", "is not read in network-security-config"),
+      ("<domain-config><pin-set>PIN</pin-set>DOMAIN SET</domain-config>", "", "two pin-sets"),
+      (
+        "<domain-config><domain includeSubDomains=\"true\">a.example</domain>SET</domain-config>",
+        "a.example", "hint: includeSubdomains"
+      ),
+    ])
+  func androidUnread(body: String, host: String, told: String) throws {
+    let pin = "<pin digest=\"SHA-256\">\(Sample.pin("A").base64)</pin>"
+    func remarks(_ body: String) throws -> [PolicyRemark] {
+      let text = body.replacing("SET", with: "<pin-set>PIN</pin-set>")
+        .replacing("DOMAIN", with: "<domain>a.example</domain>").replacing("PIN", with: pin)
+      return try PinPolicy(
+        reading: Array(
+          "<network-security-config>\(text)<debug-overrides/></network-security-config>".utf8)
+      ).remarks
+    }
+    #expect(try remarks(body).contains { $0.host == host && $0.text.contains(told) })
+    let good = "<domain-config><certificateTransparency/>DOMAIN SET<trust-anchors/></domain-config>"
+    #expect(try remarks(good).isEmpty)
+  }
+
+  @Test("TrustKit: a key that it does not have is told")
+  func trustKitTypingError() throws {
+    let pins = PropertyListValue.array([
+      .string(Sample.pin("A").base64), .string(Sample.pin("B").base64),
+    ])
+    let text = PropertyListText.document([
+      "TSKPinnedDomains": .dictionary([
+        "a.example": .dictionary([
+          "TSKPublicKeyHashes": pins, "TSKIncludeSubdomain": .boolean(true),
+          "NSNote": .boolean(true),
+        ])
+      ])
+    ])
+    let remarks = try PinPolicy(reading: Array(text.utf8)).remarks
+    #expect(remarks.map(\.text) == ["TSKIncludeSubdomain is no key of TrustKit's, and is not read"])
+  }
+
   @Test("TrustKit: keys as files and as code spell them, report-only, exceptions")
   func trustKit() throws {
     let a = Sample.pin("A").base64
