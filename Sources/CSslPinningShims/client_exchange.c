@@ -393,12 +393,7 @@ bool pp_exchange_leave_silent_connection(pp_exchange *x, bool others_were_heard)
 }
 
 CURLcode pp_exchange_set_colour(pp_exchange *x, unsigned colour, bool avoids_http2) {
-  // Of Windows alone: with OpenSSL they mean nothing, but for telling connections apart.
-  static const long bits[] = {CURLSSLOPT_NO_REVOKE, CURLSSLOPT_REVOKE_BEST_EFFORT,
-                              CURLSSLOPT_AUTO_CLIENT_CERT};
-  long options = 0;
-  for (unsigned i = 0; i < sizeof bits / sizeof *bits; i++)
-    if (colour >> i & 1) options |= bits[i];
+  long options = pp_colour_options(colour);
   x->is_plain = false;
   CURLcode failed = curl_easy_setopt(x->easy, CURLOPT_SSL_OPTIONS, options | (avoids_http2 ? PP_APART : 0));
   if (avoids_http2) failed |= curl_easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

@@ -129,6 +129,20 @@ bool pp_judged_is_over(const pp_judged *judged) {
   return poll(&peer, 1, 0) > 0;
 }
 
+uint64_t pp_judged_received(const pp_judged *judged) {
+  return judged && judged->ssl ? BIO_number_read(SSL_get_rbio(judged->ssl)) : 0;
+}
+
+long pp_colour_options(unsigned colour) {
+  // Of Windows alone: with OpenSSL they mean nothing, but for telling connections apart.
+  static const long bits[] = {CURLSSLOPT_NO_REVOKE, CURLSSLOPT_REVOKE_BEST_EFFORT,
+                              CURLSSLOPT_AUTO_CLIENT_CERT};
+  long options = 0;
+  for (unsigned i = 0; i < sizeof bits / sizeof *bits; i++)
+    if (colour >> i & 1) options |= bits[i];
+  return options;
+}
+
 void pp_judged_let_go(pp_judged *judged) {
   if (!judged || --judged->holders > 0) return;
   judged->release(judged->proof);

@@ -75,6 +75,13 @@ void pp_judged_find_socket(pp_judged *judged, const int made[PP_SOCKETS], int ow
 // may have arrived, and must not be sent again.
 bool pp_judged_is_over(const pp_judged *judged);
 
+// How many bytes have come over it, whatever they are of; 0: it is NULL, or freed.
+uint64_t pp_judged_received(const pp_judged *judged);
+
+// What a connection of this colour, 0 to PP_COLOURS - 1, is opened with (CURLOPT_SSL_OPTIONS). libcurl gives a request none that was
+// opened with something else.
+long pp_colour_options(unsigned colour);
+
 // Has `easy` hold `judged`, which may be NULL, instead of what it held.
 void pp_judged_hold(pp_judged **held, pp_judged *judged, CURL *easy);
 void pp_judged_let_go(pp_judged *judged);

@@ -1,6 +1,9 @@
-// How many connections a pinned session has. See urlsession_hook.h.
+// How many connections a pinned session has, and which of them a request may use. See urlsession_hook.h.
 #if defined(__linux__)
 #include "urlsession_internal.h"
+
+#include "client_loop.h"
+#include "urlsession_handles.h"
 
 #include <string.h>
 
@@ -25,6 +28,23 @@ void pp_connections_keep(struct session *s) {
   set_option(s->multi, CURLMOPT_MAXCONNECTS, own > s->kept ? own : s->kept);
   if (s->most > 0)
     set_option(s->multi, CURLMOPT_MAX_HOST_CONNECTIONS, s->most + (once < s->most ? once : s->most));
+}
+
+// Hosts may share one: that costs the other one a handshake.
+static uint8_t *colour_of(const struct transfer *t) {
+  unsigned hash = (unsigned)t->port;
+  for (const char *at = t->host; *at; at++) hash = hash * 31 + (unsigned char)*at;
+  return &t->session->colours[hash % PP_COLOURED];
+}
+
+CURLcode pp_connections_choose(struct transfer *t) {
+  t->colour = *colour_of(t);
+  return pp_handle_keep_apart(pp_handle_of(t->easy), pp_colour_options(t->colour));
+}
+
+void pp_connections_leave(const struct transfer *t) {
+  uint8_t *colour = colour_of(t);
+  if (*colour == t->colour) *colour = (uint8_t)((*colour + 1) % PP_COLOURS);
 }
 
 static bool share_host(const struct transfer *one, const struct transfer *other) {

@@ -100,9 +100,9 @@ void pp_handle_own_length(struct pp_handle *h) {
 
 bool pp_handle_may_repeat(const struct pp_handle *h) { return h && h->is_safe && !pp_handle_has_body(h); }
 
-CURLcode pp_handle_keep_apart(struct pp_handle *h) {
+CURLcode pp_handle_keep_apart(struct pp_handle *h, long options) {
   h->is_apart |= !pp_handle_may_repeat(h);
-  CURLcode failed = pp_easy_setopt(h->easy, CURLOPT_SSL_OPTIONS, h->is_apart ? PP_APART : 0L);
+  CURLcode failed = pp_easy_setopt(h->easy, CURLOPT_SSL_OPTIONS, options | (h->is_apart ? PP_APART : 0L));
   if (h->is_apart) failed |= pp_easy_setopt(h->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
   return failed;
 }

@@ -71,8 +71,9 @@ bool pp_is_named(const char *line, const char *name);
 // Whether libcurl may send it again where a kept connection turns out dead (RFC 9112 section 9.3.1): a safe method without a body.
 bool pp_handle_may_repeat(const struct pp_handle *handle);
 
-// Has what must not be sent twice go over HTTP/1.1 on connections apart (PP_APART).
-CURLcode pp_handle_keep_apart(struct pp_handle *handle);
+// Has it use connections that are opened with these of CURLOPT_SSL_OPTIONS, and what must not be sent twice go over HTTP/1.1 on
+// connections apart (PP_APART).
+CURLcode pp_handle_keep_apart(struct pp_handle *handle, long options);
 
 // Has a cancel during its name's look-up wait for nothing: it would keep all sessions of the process waiting, whoever's the handle
 // is. An older libcurl does without. Returns the handle.

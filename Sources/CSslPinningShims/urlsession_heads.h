@@ -20,7 +20,8 @@ bool pp_heads_listen(struct pp_handle *handle);
 void pp_heads_leave(struct pp_handle *handle);
 
 // Before a transfer is taken out: if no answer began, its connection may be one that the network lost, which nobody
-// says. Over HTTP/2 libcurl would keep it, and every request that follows would wait for its time-out.
+// says. Over HTTP/2 libcurl would keep it, and every request that follows would wait for its time-out. It does keep one that others
+// are on: see pp_connections_leave.
 //
 // Returns the handle.
 CURL *pp_heads_give_up(CURL *easy);

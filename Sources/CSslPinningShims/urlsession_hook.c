@@ -139,7 +139,7 @@ static bool arm(struct transfer *t, bool fresh) {
   SET(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
   failed |= pp_localhost_resolve(h, &t->addresses, t->host, t->port);
   SET(CURLOPT_FORBID_REUSE, 0L);
-  failed |= pp_handle_keep_apart(pp_handle_of(h)) | pp_transfer_limit(t, fresh);
+  failed |= pp_connections_choose(t) | pp_transfer_limit(t, fresh);
   pp_handle_own_length(pp_handle_of(h));
 #undef SET
   return failed == 0;

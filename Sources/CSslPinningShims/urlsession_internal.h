@@ -36,6 +36,9 @@ void *pp_real(enum pp_function function);
 // Whether all of Foundation's references still lead to the hook.
 bool pp_hook_holds(void);
 
+// How many groups of hosts have a colour of their own.
+#define PP_COLOURED 64
+
 // More than any libcurl's own handle.
 #define PP_MASK_SIZE 8192
 
@@ -58,6 +61,9 @@ struct transfer {
   bool goes_once; // must not be sent twice (pp_handle_may_repeat)
   bool is_held;   // waits for the end of another such one, outside libcurl
   struct pp_judged *connection;  // that it is on, or was
+  uint64_t received;             // what had come over that when it went out (pp_judged_received)
+  double sent;                   // when that was, by the clock of `started`
+  uint8_t colour;                // of the connections that it may use
   int sockets[PP_SOCKETS];       // that were made for it last
   int port;
   char scheme[16];
@@ -85,6 +91,7 @@ struct session {
   pp_session_options options;
   int references;
   struct transfer *transfers;
+  uint8_t colours[PP_COLOURED];  // of the connections to a host: see pp_connections_choose
   int parked_count;
   long kept;  // connections, between transfers
   long most;  // to a host, as the app set it; 0: any number
@@ -99,7 +106,8 @@ struct session {
 // What the callbacks are shown of a transfer.
 pp_transfer pp_view(const struct transfer *t);
 
-// Has the transfer hold the connection that it is on; NULL: none.
+// Has the transfer hold the connection that it is on; NULL: none. If it waited in vain on another one, its host's requests leave that
+// (pp_connections_leave).
 void pp_transfer_hold(struct transfer *t, struct pp_judged *connection);
 
 void pp_transfer_free(struct transfer *t);
@@ -127,6 +135,14 @@ struct transfer *pp_find_transfer(struct session *s, CURL *easy, uint64_t id);
 
 // Keeps as many connections between transfers as are worth it, and lets as many stand as may. Whenever a transfer comes or goes.
 void pp_connections_keep(struct session *s);
+
+// Before a transfer: has it use the connections of its host's colour only, and open them so.
+CURLcode pp_connections_choose(struct transfer *t);
+
+// Gives the transfer's host the next colour, unless another transfer did since this one began: later ones do not see the connections of
+// this one's colour. libcurl puts all onto the one that stands first, which is never closed while any is on it. They are not to be taken
+// off it before they are sent: libcurl 7.88 resets a stream for that which it never began, and a strict server ends what others wait on.
+void pp_connections_leave(const struct transfer *t);
 
 // Whether the transfer is to wait for the end of another one that goes once, as it does.
 bool pp_connections_hold_back(struct session *s, struct transfer *t);

@@ -102,8 +102,16 @@ CURLcode pp_prepare_tls(CURL *easy, void *tls_context, void *argument) {
 
 static pp_judged *connection_of(CURL *easy) { return pp_judged_of(pp_tls_info(easy)); }
 
+// How long a connection is silent until a request that is given up says something of it, in seconds. Foundation's shortest time-out is
+// one, some of which is over when the request goes out. What is given up sooner the app has cancelled.
+#define LONG_SILENCE 0.8
+
 void pp_transfer_hold(struct transfer *t, pp_judged *connection) {
+  // One that nobody else is on was closed before this, and counts as 0.
+  bool is_silent = t->received > 0 && pp_judged_received(t->connection) == t->received;
+  if (is_silent && pp_now() - t->sent >= LONG_SILENCE) pp_connections_leave(t);
   pp_judged_hold(&t->connection, connection, t->easy);
+  t->received = pp_judged_received(connection), t->sent = pp_now();
 }
 
 static curl_socket_t open_socket(void *argument, curlsocktype purpose, struct curl_sockaddr *to) {

@@ -77,6 +77,87 @@ struct NginxTests {
     try await nginx.stop()
   }
 
+  /// Foundation takes no notice of the initializer's time-out.
+  private func timed(_ url: URL, seconds: Double) -> URLRequest {
+    var request = URLRequest(url: url)
+    request.timeoutInterval = seconds
+    return request
+  }
+
+  /// Two relays, so that the connection that is open can be lost, and new ones are not.
+  @Test(
+    "leaves an HTTP/2 connection over which nothing comes, also if others wait on it: all later requests share one other"
+  )
+  func leavesSilentBesideOthers() async throws {
+    let nginx = try await nginx(http2: true)
+    let lost = try SwitchableRelay(to: .loopback(nginx.port))
+    let relay = try SwitchableRelay(to: .loopback(lost.port))
+    let session = site.session()
+    let url = try site.url(port: relay.port)
+    _ = try await text(session, url)
+    lost.suspend(true)
+    relay.redirect(to: .loopback(nginx.port), closingConnections: false)
+    let patient = Task { try await session.data(from: url).0 }
+    let late = [2.0, 4.0].map { seconds in
+      let request = timed(url, seconds: seconds)
+      return Task { try await session.data(for: request).0 }
+    }
+    for task in late {
+      await #expect(throws: URLError.self) { try await task.value }
+      for _ in 0..<2 {
+        let (body, _) = try await session.data(for: timed(url, seconds: 20))
+        #expect(body == Data("nginx".utf8))
+      }
+    }
+    #expect(relay.connections == 2)
+    lost.suspend(false)
+    #expect(try await patient.value == Data("nginx".utf8))
+    try await nginx.stop()
+  }
+
+  @Test(
+    "keeps an HTTP/2 connection if a request was cancelled at once, or was late while another one was answered"
+  )
+  func keepsHeard() async throws {
+    let gate = try EventSignal()
+    let upstream = try LocalHTTPServer { _ in
+      // why: until the test lets it go on
+      _ = gate.sleep(milliseconds: 60_000)
+      return .text("slow")
+    }
+    let nginx = try await nginx(
+      http2: true,
+      directives: """
+        location / { return 200 "$connection"; }
+        location /slow { proxy_pass http://127.0.0.1:\(upstream.port); }
+        """)
+    let session = site.session()
+    let url = try site.url(port: nginx.port)
+    let slow = try site.url("/slow", port: nginx.port)
+    let first = try await text(session, url)
+    // Else nothing would be on the connection, and libcurl would close it.
+    let patient = Task { try await session.data(from: slow).0 }
+    #expect(await eventually { upstream.requests.count == 1 })
+    let begun = Date()
+    let cancelled = Task { try await session.data(from: slow).0 }
+    #expect(await eventually { upstream.requests.count == 2 })
+    cancelled.cancel()
+    await #expect(throws: (any Error).self) { try await cancelled.value }
+    let seconds = Date().timeIntervalSince(begun)
+    let second = try await text(session, url)
+    // On a machine that is too busy it was not at once.
+    #expect(second == first || seconds > 0.8)
+    let request = timed(slow, seconds: 3)
+    let late = Task { try await session.data(for: request).0 }
+    #expect(await eventually { upstream.requests.count == 3 })
+    #expect(try await text(session, url) == second)
+    await #expect(throws: URLError.self) { try await late.value }
+    #expect(try await text(session, url) == second)
+    gate.raise()
+    #expect(try await patient.value == Data("slow".utf8))
+    try await nginx.stop()
+  }
+
   @Test("sends nothing more over an HTTP/2 connection whose pin is removed, and comes back")
   func removedOverHTTP2() async throws {
     let nginx = try await nginx(http2: true)
