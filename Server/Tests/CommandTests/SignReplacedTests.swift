@@ -189,7 +189,7 @@ struct SignReplacedTests {
     #expect(replacing.exitCode == 0)
     #expect(replacing.stderr.contains("app.json has a signature of format 1"))
     try await stage.must("\(again) app.json --out app.json")
-    let input = try await stage.run("\(again) signed.json")
+    let input = try await stage.run("\(again) --older signed.json")
     #expect(
       input.exitCode == 0 && input.stderr.contains("will refuse a document without; hint: --key"))
   }

@@ -22,6 +22,10 @@ struct VerifyServedTests {
     let stage = try Format2Stage()
     try await stage.makeDocument()
     try stage.directory.write(bytes(stage, "app.json"), to: "backup.json")
+    // Whoever signs from a backup does so elsewhere: the key's own machine knows what it signed last.
+    try FileManager.default.copyItem(
+      at: stage.directory.file("online0.pem"), to: stage.directory.file("copy.pem"))
+    let elsewhere = Self.sign.replacing("online0.pem", with: "copy.pem")
     for _ in 2...3 { try await stage.must("\(Self.sign) app.json --out app.json") }
     let served = try bytes(stage, "app.json")
     let server = try LocalHTTPServer { _ in HTTPResponse(body: served) }
@@ -35,7 +39,8 @@ struct VerifyServedTests {
         #expect(outcome.stderr.contains("clients that hold "), "\(outcome.stderr)")
       }
       try await stage.must(
-        "\(Self.sign) --deny \(Format2Stage.otherPin) backup.json --out backup.json")
+        "\(elsewhere) --registry-name app.json --deny \(Format2Stage.otherPin) backup.json"
+          + " --out backup.json")
     }
     // 4 goes on from 3, as far as a client can tell, and so does the same document.
     #expect(try await stage.run("\(verify) app.json").exitCode == 0)

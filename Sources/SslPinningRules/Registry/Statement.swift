@@ -137,14 +137,16 @@ extension StatementID {
       digest: crypto.sha256(JSONValue.object(statement.json).canonicalBytes))
   }
 
-  init(_ json: JSONValue) throws(DocumentFault) {
+  /// Reads what ``json`` gave.
+  package init(_ json: JSONValue) throws(DocumentFault) {
     guard let json = json.objectValue else { throw .member("previous") }
     let number = RegistryStamp.Version(
       epoch: try json.requireInteger("epoch"), version: try json.requireInteger("version"))
     self.init(number: number, digest: try json.requireDigest("digest"))
   }
 
-  var json: JSONValue {
+  /// As it stands in the next statement.
+  package var json: JSONValue {
     func integer(_ value: Int64) -> JSONValue {
       JSONNumber(exactly: value).map(JSONValue.number) ?? .null
     }

@@ -31,6 +31,10 @@ enum Sign {
         + "of whatever --out replaces, which must be of the same registry. If there was none, say so with\n"
         + "--first. Key sets in a document are believed if --key signed the first of them, or with\n"
         + "--key-sets. Without --key format-1 clients refuse the document.",
+      "What is signed is remembered beside the first --online-key, in its file's name with .signed behind. A\n"
+        + "document that is older is refused, or another one of the same number: put a good copy in its place.\n"
+        + "--older goes on from it nevertheless, with a number that clients take. The document alone does not say\n"
+        + "which registry it is of: a file that is named is called that, or --registry-name says it.",
       "Refused are a date ahead that would end a pin which counts today, a new epoch that leaves a host\n"
         + "out without naming it in removed, or that goes on from a document that --previous does not name,\n"
         + "and a PAYLOAD.json of an older epoch that is not --previous: a thief may have signed it. Refused,\n"
@@ -83,6 +87,7 @@ enum Sign {
     var statement: Statement?
     var before: [PublishedDocument] = []
     var last: PublishedDocument?
+    var memory: LastSigned?
     var keySets: KeySetList?
     if onlinePaths.isEmpty {
       try input?.check(format1Key: format1Key)
@@ -99,7 +104,7 @@ enum Sign {
       onlineKeys = try SigningKeyArgument.trustKeys(onlinePaths)
       let documents = try StatementArguments.documents(invocation, beside: input)
       let plan = try StatementArguments.plan(
-        invocation, after: documents, format1Key: format1Key, now: now)
+        invocation, after: documents, beside: onlinePaths[0], format1Key: format1Key, now: now)
       try plan.check(zip(onlinePaths, onlineKeys).map { ($0, $1) }, format1Key: format1Key)
       guard !plan.beginsEpoch || format1Key != nil || input == nil else {
         throw .no(
@@ -117,6 +122,8 @@ enum Sign {
             + " document without; hint: --key")
       }
       made = try plan.document(of: payload, at: now)
+      try plan.memory.check()
+      memory = plan.memory
       (last, keySets, before) = (documents.last, plan.keySets, documents.all)
     }
     var signed: JSONObject
@@ -137,6 +144,7 @@ enum Sign {
         .checkList(beside: statement, loosens: StatementArguments.loosens(invocation))
     }
     try OutputFile.write(.object(signed), invocation)
+    memory?.remember(made.statement, in: invocation[OutputFile.flag])
     if last?.place == input?.place { warnOfTwo(after: last, made.statement, invocation) }
     return .yes
   }

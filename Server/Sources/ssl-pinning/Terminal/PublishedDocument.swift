@@ -101,7 +101,7 @@ struct PublishedDocument {
   }
 
   /// Hints for readers of a registry are none for its publisher.
-  private static func cause(_ error: any Error) -> String {
+  fileprivate static func cause(_ error: any Error) -> String {
     "\(error)".components(separatedBy: "; hint: ")[0]
   }
 
@@ -243,6 +243,114 @@ struct PublishedDocuments {
       guard previous != nil else { throw error }
     }
     return found
+  }
+}
+
+/// The statement that a key signed last for a registry, in a file beside the key: `online.pem.signed`.
+///
+/// Signatures do not tell an older document from the newest one, and others may put one back where documents are
+/// published. Signed anew it would undo denials, or count numbers that clients have passed.
+///
+/// - A newer one is right: another machine may sign with the same key.
+/// - If the file cannot be read or written, that is told, and stops no daily job: a list that nobody signs any longer
+///   locks everybody out. So it is written after the document: a job that was killed goes on from whatever it left.
+/// - A second file may never be published, so what is signed there is not remembered, but what that goes on from.
+struct LastSigned {
+  private static let limit = 1 << 20
+
+  private let file: AtomicFile?
+  private let registry: String
+  /// `nil` if nothing is remembered.
+  private let known: StatementID?
+  private let isUnreadable: Bool
+  /// The statement to go on from, and what messages call its document.
+  private let last: StatementID?
+  private let place: String
+  private let takesOlder: Bool
+
+  /// Reads it.
+  ///
+  /// - Parameters:
+  ///   - key: the key's file.
+  ///   - last: the statement to go on from.
+  ///   - place: what messages call its document.
+  ///   - takesOlder: whether the operator says that an older one is meant.
+  init(
+    beside key: String, of registry: String, before last: Statement?, at place: String,
+    takesOlder: Bool
+  ) {
+    (self.registry, self.place, self.takesOlder) = (registry, place, takesOlder)
+    self.last = last.map { StatementID(of: $0, crypto: PlatformRegistryCrypto()) }
+    // It is no secret: a key that root used once is still its owner's to sign with.
+    file =
+      key == InputFile.standardInput
+      ? nil : AtomicFile(path: OutputFile.resolved(key) + ".signed", isOfItsPlace: true)
+    var (known, isUnreadable) = (StatementID?.none, false)
+    do {
+      let entry = try Self.entries(file?.read(limit: Self.limit))[registry]
+      known = try entry.map { try StatementID($0) }
+    } catch {
+      isUnreadable = true
+      Self.warn(PublishedDocument.cause(error))
+    }
+    (self.known, self.isUnreadable) = (known, isUnreadable)
+  }
+
+  /// What the next statement follows: the one to go on from, or the newer one that clients have.
+  var followed: StatementID? {
+    guard takesOlder, let known, let last, last.number <= known.number else { return last }
+    return known
+  }
+
+  /// Refuses to go on from an older statement than the one remembered, or from another one of its number.
+  func check() throws(CommandFailure) {
+    guard !takesOlder, let file, let known, let last, last != known, last.number <= known.number
+    else { return }
+    let number = "\(known.number.epoch).\(known.number.version)"
+    let found =
+      last.number == known.number
+      ? "is another \(number) than the one"
+      : "is at \(last.number.epoch).\(last.number.version), older than \(number), the one"
+    throw .no(
+      "\(place) \(found) that this key signed last, as \(file.path) says: signed anew, it would take back what was"
+        + " decided since; hint: a good copy of \(number) in its place, or --older if there is none: its number is"
+        + " above \(number)")
+  }
+
+  /// Remembers the next statement if it took the place of the one before, and else that one.
+  func remember(_ next: Statement?, in out: String?) {
+    guard let last else { return store(nil) }
+    if let next, let out, OutputFile.resolved(out) == OutputFile.resolved(place) {
+      store(StatementID(of: next, crypto: PlatformRegistryCrypto()))
+    } else if known.map({ $0.number < last.number }) ?? true {
+      store(last)
+    }
+  }
+
+  private func store(_ id: StatementID?) {
+    guard id != known else { return }
+    guard let file else { return Self.warn("the key comes from standard input") }
+    do throws(FileError) {
+      _ = try file.withLock { (held) throws(FileError) -> Bool in
+        var entries = (try? Self.entries(held.read(limit: Self.limit))) ?? [:]
+        entries[registry] = id?.json
+        try held.write(JSONValue.object(entries).canonicalBytes)
+        return true
+      }
+    } catch {
+      if !isUnreadable { Self.warn("\(error)") }
+    }
+  }
+
+  private static func entries(_ bytes: [UInt8]?) throws -> JSONObject {
+    guard let bytes else { return [:] }
+    return try JSONValue(parsing: bytes).objectValue ?? [:]
+  }
+
+  private static func warn(_ cause: String) {
+    Terminal.say(
+      "warning: what was signed last is not remembered beside the key, and an older document that somebody put back"
+        + " may be signed anew: \(cause); hint: a key in a directory that this may write to")
   }
 }
 

@@ -31,6 +31,11 @@ enum StatementArguments {
     "mean it where denials, CA pins, match all, enforce, removed hosts or leaf pins are taken back or replaced"
   )
 
+  private static let older = Flag(
+    "--older",
+    "go on from a document older than what the key signed last; what was decided since is lost; not for cron"
+  )
+
   private static let mirror = Flag.texts(
     "--mirror", "URL",
     "where else the document is served; those given take the place of those before")
@@ -44,7 +49,7 @@ enum StatementArguments {
     RegistryNameArgument.flag.description, keySets.description, settings.description,
     previous.description, first.description, version.description, issued.description,
     days.description, retired.description, endRetirement.description, deny.description,
-    allowLoosening.description, mirror.description,
+    allowLoosening.description, older.description, mirror.description,
   ]
 
   /// Whether the operator means it where something is taken back.
@@ -59,7 +64,7 @@ enum StatementArguments {
       invocation[$0] != nil
     }.map(\.description.name)
     let numbers = [version, issued, days].filter { invocation[$0] != nil }.map(\.description.name)
-    let switches = [retired, endRetirement].filter { invocation[$0] }
+    let switches = [retired, endRetirement, older].filter { invocation[$0] }
       .map(\.description.name)
     let lists = [mirror, deny].filter { invocation[$0] != nil }.map(\.description.name)
     guard let name = (texts + numbers + switches + lists).first else { return }
@@ -100,11 +105,12 @@ enum StatementArguments {
   ///
   /// - Parameters:
   ///   - documents: those at hand.
+  ///   - key: the file of the key that signs, beside which is what it signed last.
   ///   - format1Key: a chain whose set 1 it signed is believed.
   ///   - now: Unix time in seconds.
   static func plan(
-    _ invocation: Invocation, after documents: PublishedDocuments, format1Key: SigningKey?,
-    now: Int64
+    _ invocation: Invocation, after documents: PublishedDocuments, beside key: String,
+    format1Key: SigningKey?, now: Int64
   ) throws(CommandFailure) -> StatementPlan {
     let last = documents.last
     let place = last?.place ?? ""
@@ -115,9 +121,12 @@ enum StatementArguments {
       throw .usage("missing \(flag.usage): \(flag.help)")
     }
     let statements = try documents.statements(of: registry)
+    try refuseUnsaid(registry, of: last, invocation)
     let statement = try last?.statement(of: registry)
     let plan = StatementPlan(
       registry: registry, keySets: sets, last: statement,
+      memory: LastSigned(
+        beside: key, of: registry, before: statement, at: place, takesOlder: invocation[older]),
       published: statements.map { ($0.document.place, $0.statement.number) },
       before: documents.lists(of: registry),
       settings: try changes(invocation, after: statement), version: invocation[version],
@@ -158,6 +167,22 @@ enum StatementArguments {
           + " \(file) here; hint: --registry-name, or registryName in the app")
     }
     return plan
+  }
+
+  /// Refuses a name that the document alone says. Another registry's document, which the same keys signed, may have
+  /// been put in the place of this one's.
+  private static func refuseUnsaid(
+    _ registry: String, of last: PublishedDocument?, _ invocation: Invocation
+  ) throws(CommandFailure) {
+    guard let last, let out = invocation[OutputFile.flag],
+      invocation[RegistryNameArgument.flag] == nil, invocation[keySets] == nil
+    else { return }
+    let files: [String?] = [out, invocation[previous], invocation.arguments.first]
+    let names = files.compactMap { $0?.split(separator: "/").last }
+    guard !names.contains(where: { $0.utf8.elementsEqual(registry.utf8) }) else { return }
+    throw .no(
+      "\(last.place) is of the registry \"\(registry)\", and no file that is named here is called that: is it another"
+        + " registry's? hint: --registry-name \(registry), if this one is meant")
   }
 
   /// The key sets that the operator vouches for: those of `--key-sets`, or those of the document

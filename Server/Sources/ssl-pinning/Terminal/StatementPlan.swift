@@ -15,6 +15,8 @@ struct StatementPlan {
   let keySets: KeySetList?
   /// The statement published last.
   let last: Statement?
+  /// The one that the key signed last.
+  let memory: LastSigned
   /// The numbers of all documents at hand, and where they stand.
   let published: [(place: String, number: RegistryStamp.Version)]
   /// What the documents at hand list.
@@ -251,7 +253,7 @@ struct StatementPlan {
     var json = Statement(
       registry: registry, number: try number(), issued: issued, expires: issued + lifetime,
       payloadDigest: [UInt8](repeating: 0, count: 32), isRetired: isRetired,
-      previous: last.map { StatementID(of: $0, crypto: PlatformRegistryCrypto()) }
+      previous: memory.followed
     ).json
     for name in Self.settings {
       if let value = settings[name] ?? last?.json[name] { json[name] = value }
@@ -333,7 +335,7 @@ struct StatementPlan {
         "\(number.epoch).\(number.version) is not above \(other.epoch).\(other.version), the number of"
           + " \(place): clients refuse it; hint: --previous \(place) goes on from that")
     }
-    guard let last = last?.number else { return number }
+    guard let last = memory.followed?.number else { return number }
     for (place, other) in published where other.epoch == number.epoch && other > last {
       throw .no(
         "\(place) is at \(other.epoch).\(other.version), and this would follow"
@@ -344,7 +346,9 @@ struct StatementPlan {
   }
 
   private func numberAfterLast() throws(CommandFailure) -> RegistryStamp.Version {
-    guard let last = last?.number else { return .init(epoch: epoch, version: version ?? 1) }
+    guard let last = memory.followed?.number else {
+      return .init(epoch: epoch, version: version ?? 1)
+    }
     guard epoch >= last.epoch else {
       throw .no(
         "the statement published last is of epoch \(last.epoch), and the newest key set is"
