@@ -20,8 +20,9 @@ struct pp_handle {
   curl_write_callback header_function, write_function;
   // Of a pinned session's task: still within its first origin, or beyond it.
   bool is_within, has_crossed;
-  // Whether ours hears its lines instead.
+  // Whether ours hears its lines instead, and for which transfer.
   bool is_heard;
+  const struct transfer *transfer;
   enum pp_head head;
   bool uploads, is_empty_upload, is_post;
   bool is_streamed; // a body of unknown length

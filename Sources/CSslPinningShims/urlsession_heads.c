@@ -114,10 +114,22 @@ static bool wants_body(const struct pp_handle *h, long status) {
   return status != 303 && !(h->is_post && (status == 301 || status == 302));
 }
 
+// Whether a line sets no cookie that the session's jar must not take.
+static bool is_for_jar(const struct pp_handle *h, const char *line, size_t length) {
+  static const char name[] = "Set-Cookie";
+  if (!names(line, length, name)) return true;
+  const struct transfer *t = h->transfer;
+  const pp_session_options *options = &t->session->options;
+  char *url = NULL;
+  pp_easy_info(h->easy, CURLINFO_EFFECTIVE_URL, &url);
+  return url && options->takes_cookies(options->context, t->connection ? t->connection->proof : NULL, url,
+                                       line + sizeof name, length - sizeof name);
+}
+
 // What is kept from Foundation: what is no field, with the lines that it goes on in, and such a line (section 5.2) that Foundation
 // would take for a field of its own; a challenge beyond the first origin; a cookie beyond ASCII, which RFC 6265 section 4.1.1 bars and
-// which ends the process, since Foundation counts bytes and steps in characters; more of such text than it reads in no time; and
-// where a request's body is wanted.
+// which ends the process, since Foundation counts bytes and steps in characters; more of such text than it reads in no time; a cookie
+// that is not for the jar; and where a request's body is wanted.
 static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long status) {
   if (is_beyond_ascii(line, length)) {
     h->odd_bytes += length;
@@ -125,6 +137,7 @@ static bool is_hidden(struct pp_handle *h, const char *line, size_t length, long
   }
   if (is_blank(line[0])) return h->hides || memchr(line, ':', length);
   return !is_field(line, length) ||
+         !is_for_jar(h, line, length) ||
          (h->has_crossed && status == 401 && names(line, length, "WWW-Authenticate")) ||
          (pp_handle_has_body(h) && wants_body(h, status) && names(line, length, "Location"));
 }
@@ -200,7 +213,7 @@ static bool hear(struct pp_handle *h, curl_write_callback head, void *listener, 
          pp_easy_setopt(h->easy, CURLOPT_WRITEDATA, writer) == CURLE_OK;
 }
 
-bool pp_heads_listen(struct pp_handle *h) {
+bool pp_heads_listen(struct pp_handle *h, const struct transfer *t) {
   if (!h || !h->listener || !h->header_function || !h->writer || !h->write_function) return false;
   h->head = PP_HEAD_NONE;
   h->hides = h->asks_again = h->is_cookie = h->is_location = h->in_head = false;
@@ -209,12 +222,14 @@ bool pp_heads_listen(struct pp_handle *h) {
   h->odd_bytes = 0;
   h->swelling = (pp_swelling){0};
   h->is_heard = true;
+  h->transfer = t;
   return hear(h, receive_header, h, receive_body, h);
 }
 
 void pp_heads_leave(struct pp_handle *h) {
   if (!h || !h->is_heard) return;
   h->is_heard = false;
+  h->transfer = NULL;
   hear(h, h->header_function, h->listener, h->write_function, h->writer);
 }
 

@@ -6,15 +6,16 @@
 //   success, and Foundation ends the process again. Such a transfer fails.
 // - An answer with heads beyond 500 lines or 64 KiB fails: one of 250 KB kept all sessions of the process for a minute.
 // - Nor does it hear all of a body that swells beyond what gzip makes of it (swelling.h): 3 KB of brotli did so, too.
+// - Cookies that the session's jar must not take are kept back (`takes_cookies` of pp_session_options).
 // - A 401 behind a redirect to another origin is the answer: its challenges are kept back, for Foundation would
 //   begin the task anew and send the password that it is given to the first host.
 #ifndef PP_URLSESSION_HEADS_H
 #define PP_URLSESSION_HEADS_H
 #include "urlsession_handles.h"
 
-// Before a transfer. False: out of memory, or Foundation did not say through the hook who hears its lines, as
+// Before this transfer. False: out of memory, or Foundation did not say through the hook who hears its lines, as
 // where there is no handle.
-bool pp_heads_listen(struct pp_handle *handle);
+bool pp_heads_listen(struct pp_handle *handle, const struct transfer *transfer);
 
 // Foundation hears its handle itself again. Nothing happens where there is none.
 void pp_heads_leave(struct pp_handle *handle);

@@ -111,7 +111,7 @@ CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out) {
 // fails the whole.
 static bool arm(struct transfer *t, bool fresh) {
   CURL *h = t->easy;
-  if (!pp_heads_listen(pp_handle_of(h))) return false;
+  if (!pp_heads_listen(pp_handle_of(h), t)) return false;
   t->verdict = UNDECIDED;
   t->message[0] = t->error[0] = 0;
   CURLcode failed = pp_listen(t, h);

@@ -15,7 +15,8 @@ extension SslPinningClient {
   /// - Parameters:
   ///   - configuration: everything in it works on Apple's systems, save for its cache and its protocol
   ///     classes, which would answer past the pins, early data, and the newer loader (`usesClassicLoadingMode`),
-  ///     which does not ask about every connection. On Linux what this version knows of works.
+  ///     which does not ask about every connection. On Linux what this version knows of works, and
+  ///     `HTTPCookieStorage.shared` becomes the jar that pinned sessions share.
   ///   - delegate: the app's own; on Linux no server-trust challenge ever reaches it.
   ///   - delegateQueue: as for `URLSession`.
   /// - Important: invalidate a session that you give up. On Apple's systems it keeps this client until then, which
@@ -73,7 +74,8 @@ extension FixedPinsClient {
   /// ``SslPinningClient/createPinnedSession(configuration:delegate:delegateQueue:)``.
   ///
   /// - Parameters:
-  ///   - configuration: kept, save for its cache and protocol classes.
+  ///   - configuration: kept, save for its cache and protocol classes. On Linux `HTTPCookieStorage.shared` becomes
+  ///     the jar that pinned sessions share.
   ///   - delegate: the app's own; on Linux no server-trust challenge ever reaches it.
   ///   - delegateQueue: as for `URLSession`.
   /// - Important: invalidate a session that you give up. On Apple's systems it keeps this client until then.

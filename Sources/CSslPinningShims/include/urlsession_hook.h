@@ -13,6 +13,7 @@
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // Bytes of a refusal's text, its terminator included.
@@ -64,6 +65,9 @@ typedef struct {
   // The cookies that a request to this URL carries by itself, as a field's value, to be freed with
   // free(); NULL: none. Asked where a redirect has left the first origin.
   char *(*cookies)(void *context, const char *url);
+  // Whether Foundation may keep the cookies of a `Set-Cookie` field's value, which is not terminated, and came for this
+  // URL over the connection of this proof; NULL: over one that was never judged.
+  bool (*takes_cookies)(void *context, void *proof, const char *url, const char *value, size_t length);
   // The anchors that chains are validated against; a reference is taken.
   X509_STORE *store;
   // Seconds after which Foundation ends a task that heard nothing; 0: never.

@@ -20,7 +20,7 @@
         let hook = SessionHook(
           transport: transport, requestTimeout: configuration.timeoutIntervalForRequest,
           cookieStorage: configuration.httpShouldSetCookies
-            ? configuration.httpCookieStorage : nil)
+            ? PinnedConfiguration.jar(for: configuration) : nil)
         return try pinned(
           by: hook, configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
       } catch {
@@ -102,6 +102,8 @@
   /// filled, and protocol classes that would carry the request past the pins, those included that an
   /// app registers for the whole process.
   ///
+  /// Nor does it use the jar of cookies that every ordinary session fills by itself: see ``jar(for:)``.
+  ///
   /// `URLSession` copies its configuration when it is made and hands that copy out again; as the
   /// copy is of this type too, writing to either property later does nothing.
   ///
@@ -134,6 +136,14 @@
       return copy
     }
 
+    /// The app's jar, or in place of the process's shared one that of its pinned sessions, which is kept on the disk
+    /// just the same: what anybody could set in clear text is not sent to pinned hosts.
+    static func jar(for other: URLSessionConfiguration) -> HTTPCookieStorage? {
+      other.httpCookieStorage === HTTPCookieStorage.shared
+        ? HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: "ssl-pinning")
+        : other.httpCookieStorage
+    }
+
     /// The same settings as `other`, with the escapes closed.
     static func pinning(_ other: URLSessionConfiguration) -> PinnedConfiguration {
       // Through the protocol, because what is deprecated here cannot be done without: there is no
@@ -162,7 +172,7 @@
       copy.httpCookieAcceptPolicy = other.httpCookieAcceptPolicy
       copy.httpAdditionalHeaders = other.httpAdditionalHeaders
       copy.httpMaximumConnectionsPerHost = other.httpMaximumConnectionsPerHost
-      copy.httpCookieStorage = other.httpCookieStorage
+      copy.httpCookieStorage = PinnedConfiguration.jar(for: other)
       copy.urlCredentialStorage = other.urlCredentialStorage
       return copy
     }

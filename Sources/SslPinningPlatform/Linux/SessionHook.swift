@@ -101,7 +101,7 @@
       let facts = ConnectionFacts(port: Int(transfer.port), again)
       if evaluation.decision == .accept {
         endWaiting(transfer.id)
-        connection.accept(under: generation)
+        connection.accept(under: generation, by: evaluation)
         transport.judge.record(evaluation, of: facts)
         return (PP_ACCEPT, "")
       }
@@ -157,6 +157,26 @@
       return value.isEmpty ? nil : value
     }
 
+    /// Whether the session's jar takes the cookies of a `Set-Cookie` field. Foundation sends those with a domain to all
+    /// hosts below it, knows no public suffixes, and keeps one jar for pinned hosts and others:
+    ///
+    /// - Whom no pin vouches for, an unlisted host or one that report-only forgives, sets cookies for itself alone.
+    /// - A pinned host sets them for its parents as well, but for a top-level domain.
+    ///
+    /// Read by Foundation's own parser, so that both find the same.
+    func takesCookies(_ value: String, for url: String, _ connection: JudgedConnection?) -> Bool {
+      guard let url = URL(string: url) else { return false }
+      let value = value.trimmingCharacters(in: .whitespacesAndNewlines)
+      let isPinned = connection?.isPinned ?? false
+      return HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
+        .allSatisfy { cookie in
+          // Without a dot in front it is the host's own.
+          guard cookie.domain.hasPrefix(".") else { return true }
+          let isTop = cookie.domain.split(separator: ".").count < 2
+          return isPinned && (!isTop || cookie.domain.dropFirst() == url.host?.lowercased() ?? "")
+        }
+    }
+
     private func refuse(
       host: String, outcome: PinEvaluation.Outcome
     ) -> (pp_decision, text: String) {
@@ -200,7 +220,8 @@
       pp_session_options(
         context: Unmanaged.passRetained(hook).toOpaque(), release: releaseHook, admit: admit,
         judge: judge, release_proof: releaseProof, confirm: confirm, parked: parked, ended: ended,
-        cookies: cookies, store: store, timeout: hook.requestTimeout, check_host: checkHost)
+        cookies: cookies, takes_cookies: takesCookies, store: store, timeout: hook.requestTimeout,
+        check_host: checkHost)
     }
 
     private static let releaseHook: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
@@ -275,6 +296,20 @@
           return strdup(value)
         }
 
+    private static let takesCookies:
+      @convention(c) (
+        UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafePointer<CChar>?,
+        UnsafePointer<CChar>?, Int
+      ) -> Bool = { context, proof, url, value, length in
+        guard let context, let url, let value else { return false }
+        let connection = proof.map {
+          Unmanaged<JudgedConnection>.fromOpaque($0).takeUnretainedValue()
+        }
+        let bytes = UnsafeRawBufferPointer(start: value, count: length)
+        return hook(context).takesCookies(
+          String(decoding: bytes, as: UTF8.self), for: String(cString: url), connection)
+      }
+
     private static func hook(_ context: UnsafeMutableRawPointer) -> SessionHook {
       Unmanaged<SessionHook>.fromOpaque(context).takeUnretainedValue()
     }
@@ -300,7 +335,7 @@
     /// What the server sent, in DER: after a change of pins the chain is judged again in full,
     /// because another of its paths may be the pinned one now.
     let presented: [[UInt8]]
-    private let accepted: Locked<UInt64>
+    private let accepted: Locked<(generation: UInt64, isPinned: Bool)>
     private let verdict: Locked<Verdict?>
 
     typealias Verdict = (evaluation: PinEvaluation, facts: ConnectionFacts)
@@ -311,7 +346,8 @@
       self.spelling = Array(UnsafeBufferPointer(start: spelling, count: strlen(spelling) + 1))
       self.host = host
       presented = verdict.facts.certificates
-      self.accepted = Locked(accepted)
+      self.accepted = Locked(
+        (generation: accepted, isPinned: verdict.evaluation.outcome == .matched))
       self.verdict = Locked(verdict)
     }
 
@@ -326,10 +362,15 @@
 
     /// Whether the connection was accepted for a host of this spelling, under this generation.
     func isAccepted(for other: UnsafePointer<CChar>, generation: UInt64) -> Bool {
-      strcmp(spelling, other) == 0 && accepted.withLock { $0 == generation }
+      strcmp(spelling, other) == 0 && accepted.withLock { $0.generation == generation }
     }
 
-    func accept(under generation: UInt64) { accepted.withLock { $0 = generation } }
+    /// Whether pins vouch for the server: it is listed, and no missing pin was forgiven.
+    var isPinned: Bool { accepted.withLock { $0.isPinned } }
+
+    func accept(under generation: UInt64, by evaluation: PinEvaluation) {
+      accepted.withLock { $0 = (generation, evaluation.outcome == .matched) }
+    }
   }
 
   /// What tests see of `quiet_tls.h`: connections that a peer's leaving does not end the process by.

@@ -87,7 +87,8 @@ public final class PinnedTransport: Sendable {
   ///   it is invalidated. Invalidate a session that you give up.
   ///
   /// - Parameters:
-  ///   - configuration: kept, save for its cache and protocol classes.
+  ///   - configuration: kept, save for its cache and protocol classes. On Linux `HTTPCookieStorage.shared` becomes
+  ///     the jar that pinned sessions share.
   ///   - delegate: keeps every delegate method.
   ///   - delegateQueue: as for `URLSession`.
   public func makeSession(

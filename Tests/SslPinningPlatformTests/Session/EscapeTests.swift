@@ -74,6 +74,96 @@ struct EscapeTests {
     // The control: the session itself goes on.
     #expect(try await pinned.data(from: site.url()).0 == Data("hello".utf8))
   }
+
+  @Test("send no cookie of the jar that ordinary sessions fill, and share one of their own")
+  func sharedJar() async throws {
+    let site = try PinnedSite { request in
+      request.path == "/away"
+        ? .redirect(to: "https://a.\(request.header("Host") ?? "")/")
+        : HTTPResponse(
+          headers: [HTTPField("Set-Cookie", "own=2")],
+          body: Array((request.header("Cookie") ?? "none").utf8))
+    }
+    func sent(_ path: String = "/", by session: URLSession) async throws -> String {
+      String(decoding: try await session.data(from: site.url(path)).0, as: UTF8.self)
+    }
+    let planted = try #require(
+      HTTPCookie(properties: [
+        .domain: ".localhost", .path: "/", .name: "planted", .value: "1",
+      ]))
+    HTTPCookieStorage.shared.setCookie(planted)
+    let (first, second) = (site.session(.default), site.session(.default))
+    let jar = try #require(first.configuration.httpCookieStorage)
+    defer {
+      HTTPCookieStorage.shared.deleteCookie(planted)
+      for cookie in jar.cookies ?? [] { jar.deleteCookie(cookie) }
+    }
+    #expect(try await sent("/away", by: first) == "none")
+    #expect(try await sent(by: first) == "none")
+    #expect(try await sent(by: second) == "own=2")
+    #expect(HTTPCookieStorage.shared.cookies?.contains(where: { $0.name == "own" }) == false)
+    // The control: a jar that the app chose counts.
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpCookieStorage?.setCookie(planted)
+    #expect(try await sent(by: site.session(configuration)) == "planted=1")
+  }
+
+  /// What a pin says of a host that sets a cookie.
+  enum CookieSetter: Sendable { case pinned, unlisted, forgiven }
+
+  @Test(
+    "take cookies for other hosts from a pinned one alone, and for a top-level domain from none",
+    arguments: [
+      (CookieSetter.pinned, "a=1", true, false), (.unlisted, "a=1", true, false),
+      (.forgiven, "a=1; Secure", true, false), (.pinned, "a=1; Domain=bank.localhost", true, true),
+      (.pinned, "a=1; domain=.BANK.localhost", true, true),
+      (.pinned, "a=1; Domain=localhost", false, false),
+      (.unlisted, "a=1; Domain=localhost", false, false),
+      (.unlisted, "a=1; Domain=bank.localhost", false, false),
+      (.unlisted, "a=1; DOMAIN = .login.bank.localhost", false, false),
+      (.unlisted, "b=1, a=1; Domain=bank.localhost", false, false),
+      (.forgiven, "a=1; Domain=bank.localhost", false, false),
+    ])
+  func domainCookies(
+    by setter: CookieSetter, _ field: String, reachesItself: Bool, reachesOther: Bool
+  ) async throws {
+    let site = try PinnedSite { request in
+      HTTPResponse(
+        headers: request.path == "/set" ? [HTTPField("Set-Cookie", field)] : [],
+        body: Array((request.header("Cookie") ?? "none").utf8))
+    }
+    let identity = try site.authority.issue(names: ["login.bank.localhost", "api.bank.localhost"])
+    try site.server.replaceIdentity(identity)
+    func entry(
+      _ host: String, _ identity: ServerIdentity, _ enforcement: PolicyEntry.Enforcement
+    ) throws -> PolicyEntry {
+      PolicyEntry(
+        try HostPattern(host),
+        leaf: PinSet([Pin(try SPKIPin(certificateDER: identity.leaf.der))]),
+        enforcement: enforcement)
+    }
+    var entries = [try entry("api.bank.localhost", identity, .enforce)]
+    switch setter {
+    case .pinned: entries.append(try entry("login.bank.localhost", identity, .enforce))
+    case .forgiven:
+      entries.append(try entry("login.bank.localhost", site.rogueIdentity(), .reportOnly))
+    case .unlisted: break
+    }
+    site.judge.apply(
+      try PinningPolicy(
+        entries: entries, denied: [], trust: .anchors([site.authority.root.der]),
+        unlistedHosts: .systemTrust))
+    let session = site.session()
+    func sent(_ path: String = "/", to host: String) async throws -> String {
+      String(decoding: try await session.data(from: site.url(path, host: host)).0, as: UTF8.self)
+    }
+    #expect(try await sent("/set", to: "login.bank.localhost") == "none")
+    let (itself, other) = (
+      try await sent(to: "login.bank.localhost"), try await sent(to: "api.bank.localhost")
+    )
+    #expect((itself == "a=1") == reachesItself && (itself == "none") != reachesItself)
+    #expect((other == "a=1") == reachesOther && (other == "none") != reachesOther)
+  }
 }
 
 private final class TakeAllProtocol: URLProtocol {

@@ -141,11 +141,12 @@ struct PinnedTaskTests {
     #expect(record.events.contains("challenge NSURLAuthenticationMethodHTTPBasic"))
   }
 
-  @Test("keeps cookies between requests")
-  func cookies() async throws {
+  @Test(
+    "keeps cookies between requests", arguments: ["Path=/; Secure", "Domain=localhost; Path=/"])
+  func cookies(attributes: String) async throws {
     let site = try PinnedSite { request in
       HTTPResponse(
-        headers: [HTTPField("Set-Cookie", "id=42; Path=/; Secure")],
+        headers: [HTTPField("Set-Cookie", "id=42; \(attributes)")],
         body: Array((request.header("Cookie") ?? "none").utf8))
     }
     let session = site.session()

@@ -71,7 +71,7 @@
       let facts = ConnectionFacts(port: target.url.port ?? 443, again)
       if evaluation.decision == .accept {
         endWaiting(request)
-        connection.accept(under: generation)
+        connection.accept(under: generation, by: evaluation)
         judge.record(evaluation, of: facts)
         return true
       }
