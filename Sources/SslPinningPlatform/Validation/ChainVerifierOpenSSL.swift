@@ -211,13 +211,28 @@
     package static func matches(_ certificate: OpaquePointer, _ host: HostName) -> Bool {
       switch host {
       case .name(let name):
-        name.bytes.withUnsafeBytes { bytes in
-          let text = bytes.bindMemory(to: CChar.self)
-          return X509_check_host(certificate, text.baseAddress, text.count, flags, nil) == 1
-        }
+        if match(certificate, name.bytes) != nil { return true }
+        // OpenSSL's `*` stands for letters, digits and `-`; names have `_` as well. A name that is spelled out must
+        // match as it is, so with `-` in their place only a wildcard counts.
+        let label = name.bytes.prefix { $0 != UInt8(ascii: ".") }
+        guard label.contains(UInt8(ascii: "_")) else { return false }
+        let plain = label.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : $0 }
+        return match(certificate, plain + name.bytes.dropFirst(label.count))?.hasPrefix("*.")
+          ?? false
       case .address(let address):
-        X509_check_ip(certificate, address.bytes, address.bytes.count, 0) == 1
+        return X509_check_ip(certificate, address.bytes, address.bytes.count, 0) == 1
       }
+    }
+
+    /// The certificate's name that a host's name matches.
+    private static func match(_ certificate: OpaquePointer, _ name: ArraySlice<UInt8>) -> String? {
+      var found: UnsafeMutablePointer<CChar>?
+      defer { CRYPTO_free(found, nil, 0) }
+      let isMatch = name.withUnsafeBytes { bytes in
+        let text = bytes.bindMemory(to: CChar.self)
+        return X509_check_host(certificate, text.baseAddress, text.count, flags, &found) == 1
+      }
+      return isMatch ? found.map { String(cString: $0) } ?? "" : nil
     }
 
     /// Whether a certificate has a host's name or address in its subjectAltName. libcurl, if it checks the name, takes
