@@ -94,6 +94,7 @@ final class RegistryUpdater: PinEvaluating {
         inForce: ActivePolicy(policy, at: first.time(at: clock)),
         storage: config.storage == .none ? .off : .kept, isStoreUnread: isStoreUnread, tag: tag,
         schedule: schedule))
+    reporter?.follow(self)
     tellRegistry()
     tellFork()
     guard case .live = source else { return }

@@ -18,6 +18,8 @@ package final class FailureReporter: Sendable {
   private let clocks: Clocks
   private let wakeUps: AsyncStream<Void>.Continuation
   private let worker: Task<Void, Never>
+  /// The times that the dates of a collector's chain are held to; `nil` means the system's clock.
+  private let time: Locked<@Sendable () -> TrustTime?>
 
   /// Begins to send what an earlier reporter left in `directory`.
   ///
@@ -34,14 +36,20 @@ package final class FailureReporter: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let inbox = Locked(ReportInbox())
+    let time = Locked<@Sendable () -> TrustTime?>({ nil })
     let uploader = ReportUploader(
       config: config, collectors: try config.collectors(), inbox: inbox,
       file: directory.map { AtomicFile(path: $0 + "/failure-reports.json", isOfItsPlace: true) },
       rules: rules,
       poster: poster,
-      clocks: clocks, events: events, wake: { continuation.yield() })
+      clocks: clocks,
+      time: {
+        let latest = time.withLock { $0 }
+        return latest()
+      }, events: events, wake: { continuation.yield() })
     includesReportOnly = config.includesReportOnly
     self.inbox = inbox
+    self.time = time
     self.uploader = uploader
     self.clocks = clocks
     wakeUps = continuation
@@ -55,6 +63,12 @@ package final class FailureReporter: Sendable {
   deinit {
     wakeUps.finish()
     worker.cancel()
+  }
+
+  /// Holds the dates of collectors' chains to the times that a judge knows, as those of its registry are: by the clock
+  /// alone, a device whose clock is behind would never deliver a report.
+  func follow(_ judge: some PinEvaluating) {
+    time.withLock { $0 = { [weak judge] in judge?.time } }
   }
 
   /// Notes a verdict, if it is one to be reported; returns at once.

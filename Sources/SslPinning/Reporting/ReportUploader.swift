@@ -15,6 +15,7 @@ actor ReportUploader {
   private let store: ReportStore
   private let poster: ReportPoster
   private let clocks: Clocks
+  private let time: @Sendable () -> TrustTime?
   private let events: @Sendable (ReportingEvent) -> Void
   private let wake: @Sendable () -> Void
   /// Tells this process from others, and from its own past.
@@ -35,6 +36,7 @@ actor ReportUploader {
     config: ReportingConfig, collectors: [RegistryURL], inbox: Locked<ReportInbox>,
     file: AtomicFile?,
     rules: ReportRules, poster: ReportPoster, clocks: Clocks,
+    time: @escaping @Sendable () -> TrustTime?,
     events: @escaping @Sendable (ReportingEvent) -> Void, wake: @escaping @Sendable () -> Void
   ) {
     app = ReportedApp(
@@ -46,6 +48,7 @@ actor ReportUploader {
       file: file, rules: rules, urls: collectors.map(\.description), events: events)
     self.poster = poster
     self.clocks = clocks
+    self.time = time
     self.events = events
     self.wake = wake
     owner = Self.randomText()
@@ -139,7 +142,8 @@ actor ReportUploader {
     let answer: ReportQueue.Answer
     let reason: String
     do throws(FetchError) {
-      let answered = try await poster.post(delivery.body, to: collector, timeout: Self.timeout)
+      let answered = try await poster.post(
+        delivery.body, to: collector, timeout: Self.timeout, at: time())
       let now = clocks.wall()
       let wait = answered.retryAfter.flatMap { RetryAfter.seconds($0, at: now) }
       answer = .status(answered.status, retryAfter: wait)

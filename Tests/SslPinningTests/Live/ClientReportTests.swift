@@ -127,6 +127,27 @@ struct ClientReportTests {
     #expect(try await report()["enforce-pinning"] == .bool(false))
   }
 
+  @Test(
+    "reaches a collector by the time that the registry vouches for, if the device's clock is behind",
+    arguments: [(200, true), (100, false)])
+  func clockBehind(days: Int64, isTold: Bool) async throws {
+    let collectors = Int64(site.clock.now.timeIntervalSince1970) + days * 86_400
+    let identity = try site.authority.issue(
+      names: ["localhost"],
+      validity: Validity(notBefore: collectors - 86_400, notAfter: collectors + 86_400))
+    let collector = try LocalTLSServer(identity: identity) { _ in HTTPResponse(status: 204) }
+    let registry = try ScriptedRegistry(
+      ["localhost": [LiveSite.otherPin]], at: site.clock.now.addingTimeInterval(200 * 86_400))
+    let client = try await site.client(registry) {
+      $0.storage = .directory(directory.url)
+      $0.reporting = ReportingConfig(
+        urls: ["https://localhost:\(collector.port)/"], appBundleId: "a", appVersion: "1")
+    }
+    #expect(try await site.refusal(client)?.rule == "leaf-pin")
+    await client.flushReports()
+    #expect(collector.requests.count == (isTold ? 1 : 0))
+  }
+
   @Test("a client of fixed pins reports and records alike")
   func fixedPins() async throws {
     let pins = try FixedPins(
