@@ -18,48 +18,71 @@ extension DocumentState {
     fileprivate var isGone: Bool { if case .gone = self { true } else { false } }
   }
 
-  /// What would not go along, for each endpoint.
+  /// What people decided in a document, and an edit could leave behind.
   ///
-  /// - Parameters:
-  ///   - endpoints: those of the other document after the edit.
-  ///   - other: that document as it was.
-  ///   - stay: what becomes of this one by the same edit.
-  package func wordsLeft(
-    by endpoints: [WatchedEndpoint], of other: DocumentState, stay: Stay
-  ) -> [String] {
-    var kept: Set<HostPattern> = []
-    if case .keeps(let own) = stay {
-      kept.formUnion(self.endpoints(configured: own).flatMap(\.patterns))
-    }
-    let sources = (watched + orphans).filter { source in
-      overrides[source.id]?.inherited != nil
-        || keysByEndpoint[source.id]?.keys.contains { $0.staged != nil } == true
-    }
-    guard !sources.isEmpty || !tombstones.isEmpty else { return [] }
-    let spokeFor = Dictionary(
-      other.watched.map { ($0.id, Set($0.patterns)) }, uniquingKeysWith: { $0.union($1) })
-    let known = spokeFor.values.reduce(into: Set<HostPattern>()) { $0.formUnion($1) }
-    var left: [String] = []
-    for endpoint in endpoints {
-      if tombstones[endpoint.id] != nil, spokeFor[endpoint.id] == nil {
-        left.append(
-          "\(endpoint.id) was taken out, and would be watched again; hint: leave it out of the configuration"
-        )
+  /// Made once a document and held against each other one, so all that does not depend on the other one is worked out here:
+  /// a thousand documents are a million pairs.
+  package struct Words {
+    private let state: DocumentState
+    private let isGone: Bool
+    /// Endpoints of which something was said, and the hosts that stay with this document.
+    private let sources: [WatchedEndpoint]
+    private let kept: Set<HostPattern>
+    /// What `sources` speak for.
+    private var spoken = PatternIndex()
+
+    /// - Parameter stay: what becomes of the document by the edit.
+    /// - Returns: `nil` if nothing was decided that could be left behind, as in nearly all documents.
+    package init?(in state: DocumentState, stay: Stay) {
+      sources = (state.watched + state.orphans).filter { source in
+        state.overrides[source.id]?.inherited != nil
+          || state.keysByEndpoint[source.id]?.keys.contains { $0.staged != nil } == true
       }
-      let new = endpoint.patterns.filter { spokeFor[endpoint.id]?.contains($0) != true }
-      for source in sources {
-        // What leaves now counts for whoever speaks for its host there, be it moved or known there before. What left earlier,
-        // for an endpoint that comes back there, or for a host of which nobody there speaks yet.
-        let others =
-          source.isOrphan || stay.isGone
-          ? new.filter { source.place == endpoint.id || !known.contains($0) } : endpoint.patterns
-        let isMoved = source.patterns.contains { pattern in
-          !kept.contains(pattern) && others.contains { $0.overlaps(pattern) }
+      guard !sources.isEmpty || !state.tombstones.isEmpty else { return nil }
+      self.state = state
+      isGone = stay.isGone
+      kept =
+        if case .keeps(let own) = stay {
+          Set(state.endpoints(configured: own).flatMap(\.patterns))
+        } else { [] }
+      spoken.insert("", sources.flatMap(\.patterns))
+    }
+
+    /// What would not go along to another document, for each endpoint.
+    ///
+    /// - Parameters:
+    ///   - endpoints: those of the other document after the edit.
+    ///   - other: that document as it was.
+    package func left(by endpoints: [WatchedEndpoint], of other: DocumentState) -> [String] {
+      let met = endpoints.filter {
+        state.tombstones[$0.id] != nil || spoken.overlaps("none", $0.patterns)
+      }
+      guard !met.isEmpty else { return [] }
+      let spokeFor = Dictionary(
+        other.watched.map { ($0.id, Set($0.patterns)) }, uniquingKeysWith: { $0.union($1) })
+      let known = spokeFor.values.reduce(into: Set<HostPattern>()) { $0.formUnion($1) }
+      var left: [String] = []
+      for endpoint in met {
+        if state.tombstones[endpoint.id] != nil, spokeFor[endpoint.id] == nil {
+          left.append(
+            "\(endpoint.id) was taken out, and would be watched again; hint: leave it out of the configuration"
+          )
         }
-        if isMoved { left += words(about: source, missing: endpoint) }
+        let new = endpoint.patterns.filter { spokeFor[endpoint.id]?.contains($0) != true }
+        for source in sources {
+          // What leaves now counts for whoever speaks for its host there, be it moved or known there before. What left earlier,
+          // for an endpoint that comes back there, or for a host of which nobody there speaks yet.
+          let others =
+            source.isOrphan || isGone
+            ? new.filter { source.place == endpoint.id || !known.contains($0) } : endpoint.patterns
+          let isMoved = source.patterns.contains { pattern in
+            !kept.contains(pattern) && others.contains { $0.overlaps(pattern) }
+          }
+          if isMoved { left += state.words(about: source, missing: endpoint) }
+        }
       }
+      return Set(left).sorted()
     }
-    return Set(left).sorted()
   }
 
   /// What people added here that nobody would watch, if this document goes and others take hosts of its over.

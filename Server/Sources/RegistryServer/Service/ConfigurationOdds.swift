@@ -35,11 +35,13 @@ enum MovedHosts {
     return files.sorted().flatMap { file -> [String] in
       guard let state = states[file] else { return [] }
       let stay = configured[file].map(DocumentState.Stay.keeps) ?? (areLive ? .goes : .gone)
-      let words = documents.filter { $0.file != file }.flatMap { other in
-        state.wordsLeft(
-          by: other.endpoints, of: states[other.file] ?? DocumentState(), stay: stay
-        ).map { "\(other.file): \($0)" }
-      }
+      let words =
+        DocumentState.Words(in: state, stay: stay).map { words in
+          documents.filter { $0.file != file }.flatMap { other in
+            words.left(by: other.endpoints, of: states[other.file] ?? DocumentState())
+              .map { "\(other.file): \($0)" }
+          }
+        } ?? []
       let added = configured[file] == nil ? state.addedLeft(by: new, isGone: !areLive) : []
       return (words + added.map { "another document: \($0)" }).map {
         "what people decided in \(file) does not go along to \($0)"

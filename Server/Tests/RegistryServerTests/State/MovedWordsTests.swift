@@ -74,9 +74,13 @@ import Testing
     var beside = DocumentState()
     func isTold(_ endpoints: WatchedEndpoint..., keeping: [WatchedEndpoint]?) -> Bool {
       let stay = keeping.map(DocumentState.Stay.keeps) ?? .goes
-      return !state.wordsLeft(by: endpoints, of: beside, stay: stay).isEmpty
+      return DocumentState.Words(in: state, stay: stay)?.left(by: endpoints, of: beside).isEmpty
+        == false
     }
     let isSaid = word != .nothing
+    // A document in which nothing was decided is held against no other one: they would be pairs without number.
+    #expect((DocumentState.Words(in: state, stay: .goes) != nil) == isSaid)
+    #expect((DocumentState.Words(in: state, stay: .keeps([one, other])) != nil) == isSaid)
     #expect(isTold(one, keeping: [other]) == isSaid)
     // The document is left as a whole; a wildcard speaks for the host there; the host had left before.
     #expect(isTold(one, keeping: nil) == isSaid)
