@@ -123,10 +123,38 @@ import Testing
     #expect(!message.contains("sec") && !message.contains("ret@"))
   }
 
+  @Test(
+    "a refused connection is one that may pass, or none, by its code and in any language",
+    arguments: [
+      ("FATAL:  57P03: das Datenbanksystem startet", false, "das Datenbanksystem startet"),
+      ("FATAL:  57014: Anmeldung wird abgebrochen", false, "anmeldung wird abgebrochen"),
+      ("ВАЖНО:  53300: слишком много подключений", false, "слишком много подключений"),
+      ("FATAL:  55000: keine Verbindungen", false, "keine Verbindungen"),
+      ("FATAL:  08006: Verbindung verloren", false, "verbindung verloren"),
+      ("FATAL:  28P01: Passwort-Authentifizierung: nein", true, "passwort-Authentifizierung: nein"),
+      ("ВАЖНО:  28P01: пароль", true, "пароль"),
+      ("FATAL:  3D000: database \"x\" does not exist", true, "database \"x\" does not exist"),
+      ("FATAL:  08P01: no such user: u", true, "no such user: u"),
+      // No code, no denial: nobody knows what it is.
+      ("FATAL:  starting", false, "starting"),
+    ])
+  func refusals(_ said: String, isDenied: Bool, reason: String) {
+    let message = PostgresMessage("connection to server at \"h\" failed: \(said)\nLOCATION:  f")
+    #expect(message.isFromServer)
+    switch message.connectError("p") {
+    case .denied("p", let found): #expect(isDenied && found == reason)
+    case .unreachable("p", let found): #expect(!isDenied && found == reason)
+    case let error: Issue.record("\(error)")
+    }
+    #expect(!PostgresMessage("connection to server at \"h\" failed: refused").isFromServer)
+  }
+
   @Test("names the place and never the password when the server refuses or is not there")
   func messages() async throws {
     let server = try await PostgresServer.shared.value
     let closed = try ClosedPort()
+    let shut = try await server.makeDatabase()
+    try await server.run("ALTER DATABASE \(shut) ALLOW_CONNECTIONS false")
     let cases: [(dsn: String, message: String)] = [
       (
         "postgres://tester:wrong-secret@127.0.0.1:\(server.port)/postgres",
@@ -135,6 +163,10 @@ import Testing
       (
         server.dsn("nowhere"),
         "127.0.0.1:\(server.port)/nowhere refuses: database \"nowhere\" does not exist"
+      ),
+      (
+        server.dsn(shut),
+        "no connection to 127.0.0.1:\(server.port)/\(shut): database \"\(shut)\" is not currently"
       ),
       (
         "postgres://u:wrong-secret@127.0.0.1:\(closed.port)/app",

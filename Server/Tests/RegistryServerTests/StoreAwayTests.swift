@@ -194,7 +194,27 @@ struct StoreAwayTests {
     }
   }
 
-  @Test("a store that answers and refuses ends the waiting, and the server")
+  @Test("a store that was open here is waited for though it refuses, and its copies are served")
+  func refusesNow() async throws {
+    let database = try await RedisServer.start()
+    let first = try ScriptedService(storage: Self.storage(database), more: Self.published)
+    first.observer.show(.accepted(pin(1)), at: Self.host)
+    try await first.start()
+    await first.service.probe(Self.host)
+    let before = try #require(first.service.currentDocument(Self.file))
+    await first.service.stop()
+    let wrong = "{type: redis, dsn: \"redis://:wrong-secret@127.0.0.1:\(database.port)/0\"}"
+    let second = try ScriptedService(storage: wrong, more: Self.published, sharing: first)
+    try await second.service.start()
+    #expect(try await second.get(Self.path).body == before.bytes)
+    let told = second.log.events("store_away").compactMap { $0["reason"]?.stringValue }
+    #expect(told.count == 1 && told.allSatisfy { $0.contains("wrong user or password") })
+    await second.service.stop()
+    #expect(second.log.events("store_refused").isEmpty)
+    try await database.stop()
+  }
+
+  @Test("a store that refuses, and was never open here, ends the waiting, and the server")
   func refusal() async throws {
     let database = try await RedisServer.start()
     let wrong = database.dsn().replacing(
@@ -270,11 +290,11 @@ struct StoreAwayTests {
   }
 
   @Test(
-    "what did not answer is absence, what answered is not",
+    "what did not answer is absence, what answered is not, unless it lets nobody in where it did before",
     arguments: [
       (StoreError.unreachable(place: "p", reason: "r"), true, true), (.busy, true, true),
       (.cannotOpen(path: "p", reason: "r"), false, true),
-      (.denied(place: "p", reason: "r"), false, false), (.foreign(path: "p"), false, false),
+      (.denied(place: "p", reason: "r"), false, true), (.foreign(path: "p"), false, false),
       (.newerSchema(path: "p", found: 2, known: 1), false, false),
       (.failed(operation: "o", reason: "r"), false, false),
       (.seal(.vanished(record: "r")), false, false), (.closed, false, false),

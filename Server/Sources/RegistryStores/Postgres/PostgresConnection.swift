@@ -24,10 +24,16 @@ package final class PostgresConnection: DatabaseConnection, @unchecked Sendable 
     defer { for text in keywords + values { free(text) } }
     let opened = PQconnectdbParams(
       keywords.map { UnsafePointer($0) }, values.map { UnsafePointer($0) }, 0)
+    if PQstatus(opened) != CONNECTION_OK, Self.message(of: opened).isFromServer {
+      // The words are in the server's language. libpq tells the code of a refused connection only in a verbose text, and
+      // takes no wish for one before it has tried to connect.
+      PQsetErrorVerbosity(opened, PQERRORS_VERBOSE)
+      PQreset(opened)
+    }
     guard let opened, PQstatus(opened) == CONNECTION_OK else {
-      let message = opened.map { String(cString: PQerrorMessage($0)) } ?? "out of memory"
+      let error = Self.message(of: opened).connectError(dsn.place)
       PQfinish(opened)
-      throw PostgresMessage(message).connectError(dsn.place)
+      throw error
     }
     connection = opened
     PQsetnonblocking(opened, 1)
@@ -149,8 +155,11 @@ package final class PostgresConnection: DatabaseConnection, @unchecked Sendable 
 
   private func broken(_ reason: String? = nil) -> StoreError {
     isBroken = true
-    let message = PostgresMessage(String(cString: PQerrorMessage(connection))).text
-    return .unreachable(place: place, reason: reason ?? message)
+    return .unreachable(place: place, reason: reason ?? Self.message(of: connection).text)
+  }
+
+  private static func message(of connection: OpaquePointer?) -> PostgresMessage {
+    PostgresMessage(connection.map { String(cString: PQerrorMessage($0)) } ?? "out of memory")
   }
 
   /// The server's own words where it had any before it left.
@@ -181,17 +190,26 @@ struct PostgresMessage {
   let text: String
   /// SQLSTATE; empty where it has none.
   private let code: String
-  private let isFromServer: Bool
+  /// Whether the server said it, and not libpq.
+  let isFromServer: Bool
 
-  /// What libpq says of a connection.
+  /// What libpq says of a connection: `where: SEVERITY:  text` if the server refused it, `where: SEVERITY:  SQLSTATE: text` if
+  /// libpq was asked to be verbose. The severity is in the server's language, too; the two spaces are not.
   init(_ message: String) {
     var line = message.split(separator: "\n").first.map(String.init) ?? "the connection was lost"
-    isFromServer = line.contains("FATAL:")
-    if let mark = line.range(of: "FATAL:") {
-      line = String(line[mark.upperBound...].drop { $0 == " " })
+    var code = ""
+    let mark = line.range(of: ":  ")
+    if let mark {
+      line = String(line[mark.upperBound...])
+      let start = line.prefix { $0.isASCII && ($0.isNumber || $0.isUppercase) }
+      if start.count == 5, line.dropFirst(5).hasPrefix(": ") {
+        code = String(start)
+        line = String(line.dropFirst(7))
+      }
     }
+    isFromServer = mark != nil
+    self.code = code
     text = Self.asOurs(line)
-    code = ""
   }
 
   /// What the server says of a statement; details, which may quote what is stored, are left out.
@@ -211,12 +229,11 @@ struct PostgresMessage {
 
   /// What it means for somebody who wanted to connect.
   func connectError(_ place: String) -> StoreError {
-    let passing = [
-      "starting up", "shutting down", "recovery", "accepting connections", "too many", "slots",
-    ]
-    let isDenial = isFromServer && !passing.contains(where: text.contains)
-    return isDenial
-      ? .denied(place: place, reason: text) : .unreachable(place: place, reason: text)
+    // Connection exceptions, no room, a database in a state that takes nobody, and a server that starts, ends or was too slow. 08P01
+    // is a protocol violation, and all that PgBouncer ever says, of a wrong password as well.
+    let passing = ["08", "53", "55", "57"].contains(where: code.hasPrefix) && code != "08P01"
+    return code.isEmpty || passing
+      ? .unreachable(place: place, reason: text) : .denied(place: place, reason: text)
   }
 
   /// What it means for a statement.

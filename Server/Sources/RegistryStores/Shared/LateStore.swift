@@ -73,14 +73,14 @@ package final class LateStore: RegistryStore {
 }
 
 extension StoreError {
-  /// Whether it may work later though nobody changes a setting: the store did not answer.
+  /// Whether it may work later though nobody changes a setting: the store did not answer, or was open before.
   ///
-  /// - Parameter wasOpen: whether a store was seen here before. Else a file that cannot be opened is taken for a mistake
-  ///   of who configured it.
+  /// - Parameter wasOpen: whether a store was seen here before. Else a file that cannot be opened, or a database that refuses, is
+  ///   taken for a mistake of who configured it. A database refuses for many passing reasons, and a pool in front of it for more.
   package func isAbsence(wasOpen: Bool) -> Bool {
     switch self {
     case .unreachable, .busy: true
-    case .cannotOpen: wasOpen
+    case .cannotOpen, .denied: wasOpen
     default: false
     }
   }
