@@ -255,6 +255,19 @@ struct ConfigTrialTests {
     #expect(closed.contains { $0.contains("first sight") })
   }
 
+  @Test("warns of a limit of open files that does not do for all connections, and of no other")
+  func descriptors() async throws {
+    let directory = try stage()
+    for (limit, isTold) in [(1423, true), (1424, false)] {
+      let call = "ulimit -n \(limit); exec \"$0\" config check --config-path \"$1\""
+      let outcome = try await ChildProcess.run(
+        "sh", ["-c", call, try Tool.path(), directory.path()])
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      #expect(outcome.stderr.contains("server.listen takes 1023 connections") == isTold)
+      #expect(outcome.stderr.isEmpty != isTold, "\(outcome.stderr)")
+    }
+  }
+
   @Test("warns of what up would log, and of an address that is in use, in JSON too")
   func warnings() async throws {
     let directory = try stage("ui: {enabled: true}")

@@ -232,6 +232,35 @@ struct UpTests {
     }
   }
 
+  @Test("takes fewer clients where the system allows few descriptors, says so, and serves them")
+  func fewDescriptors() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "config.yaml")
+      let port = try freePort()
+      let server = try ChildProcess(
+        "sh", ["-c", "ulimit -n 448; exec \"$0\" up --listen 127.0.0.1:\(port)", try Tool.path()],
+        directory: directory.url)
+      try await server.waitForOutput(containing: "listening on ")
+      let stop = try EventSignal()
+      let clients = try (0..<160).map { _ in
+        try ByteStream.dial(.loopback(port), stop: stop, until: .after(milliseconds: 5000))
+      }
+      // It comes after them, so they were taken before, or have given way.
+      let page = try await ChildProcess.run(
+        "curl", ["-sS", "--noproxy", "*", "http://127.0.0.1:\(port)/metrics"])
+      withExtendedLifetime(clients) {}
+      let line = try #require(
+        page.stdout.split(separator: "\n").first { $0.hasPrefix("process_open_fds ") })
+      let open = try #require(line.split(separator: " ").last.flatMap { Int($0) })
+      #expect((40..<140).contains(open), "\(line)")
+      let outcome = try await server.terminate(seconds: 30)
+      #expect(outcome.stderr.contains("the limit of open files is 448, so server.listen takes 48 "))
+    }
+  }
+
   @Test(
     "leaves no core dump, whatever its shell allows: it has keys, and so has a vantage point",
     arguments: [

@@ -37,6 +37,21 @@ import Testing
     await service.stop()
   }
 
+  @Test(
+    "take as many connections as the limit of open files leaves beside probes, and no more than they should",
+    arguments: [
+      // The limit, all connections that are wanted; what documents and metrics take of them.
+      (65_536, 1024, 1024, 128), (1424, 1024, 1024, 128), (1423, 1024, 1023, 127),
+      (1024, 1024, 624, 78), (512, 1024, 112, 48), (448, 1024, 48, 48), (256, 1024, 48, 48),
+      (0, 1024, 48, 48), (2576, 2176, 1024, 128), (2575, 2176, 1023, 127), (1024, 2176, 293, 48),
+    ])
+  func descriptors(limit: Int, all: Int, documents: Int, metrics: Int) {
+    #expect(DescriptorLimit.connections(1024, of: all, within: limit) == documents)
+    #expect(DescriptorLimit.connections(128, of: all, within: limit) == metrics)
+    // No listener has less than it takes to be of use, however few it wants.
+    #expect(DescriptorLimit.connections(7, of: all, within: limit) == 7)
+  }
+
   @Test("without one metrics are beside the documents")
   func beside() async throws {
     let service = try await AdministeredService.running()

@@ -56,6 +56,7 @@ public struct ConfigurationTrial: Sendable {
       warnings += try Self.tryListener(of: configuration)
     } catch { throw .listening(error) }
     UnusedKeySets.warn(of: configuration, log)
+    DescriptorLimit.warn(of: configuration, log)
     for document in configuration.documents {
       let state = states[document.file] ?? DocumentState()
       if let problem = signer.problem(of: document.file, after: state, at: now) {

@@ -19,7 +19,6 @@ extension RegistryService {
     manager: ServiceManager? = nil,
     whenListening: (ListenAddress) -> Void = { _ in }
   ) async throws(RegistryServiceError) {
-    DescriptorLimit.raise()
     let signal = await listenForSignals(read, manager)
     // What the configuration was made of.
     ProcessMemory.giveBack()

@@ -69,6 +69,7 @@ extension RegistryService {
   func warn(of configuration: ServerConfiguration, _ signer: DocumentSigner) {
     KeyCare.warn(of: configuration, signer: signer, log)
     UnusedKeySets.warn(of: configuration, log)
+    DescriptorLimit.warn(of: configuration, log)
   }
 
   /// On loopback a proxy stands in front as a rule, and who calls through it cannot be told apart.

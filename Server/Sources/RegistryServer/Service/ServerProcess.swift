@@ -1,11 +1,12 @@
 import Foundation
+import HTTPServing
 import SslPinningPlatform
 import TLSTools
 
 /// What a process sets up for itself where the server is all that it does.
 public enum ServerProcess {
-  /// Hides its memory, since it holds keys. Raises the limit of open files, which
-  /// ``RegistryService/run(reading:manager:whenListening:)`` does too, has the allocator keep less than it would, and the resolver ask again after a second, five times, unless the
+  /// Hides its memory, since it holds keys. Raises the limit of open files, which ``RegistryService/start()`` does too, has the
+  /// allocator keep less than it would, and the resolver ask again after a second, five times, unless the
   /// environment has `RES_OPTIONS`: by itself it waits 5 s, longer than a probe waits for it, so that one lost
   /// packet would cost a probe (resolv.conf(5)).
   ///
@@ -19,21 +20,56 @@ public enum ServerProcess {
   }
 }
 
-/// How many files and sockets this process may open.
+/// How many files and sockets this process may open, and what clients may take of them.
+///
+/// A client that is one too many waits. A probe that finds no descriptor fails, and a key that changes meanwhile is not
+/// published. So the connections of clients are bounded by what the system allows.
 enum DescriptorLimit {
+  /// What probes, 256 at once, name lookups, the store and files may take.
+  static let reserve = 400
+  /// Connections that a listener takes however low the limit is.
+  static let fewest = 48
+  /// Not without end: libraries allocate tables by it.
+  private static let most = 65_536
+
   /// Raises the limit to the hard one that the system allows.
   ///
-  /// The usual soft limit of 1024 is below what clients alone may take of the server
-  /// (``HTTPLimits/connections``): whoever opens as many idle connections would leave none to probe
-  /// endpoints with, and a key that changes meanwhile would not be published.
-  static func raise() {
+  /// - Returns: the limit from then on.
+  @discardableResult static func raise() -> Int {
+    let kind = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     var limit = rlimit()
-    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-    // Not without end: libraries allocate tables by it.
-    let wanted = min(limit.rlim_max, 65_536)
-    guard limit.rlim_cur < wanted else { return }
-    limit.rlim_cur = wanted
-    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    guard getrlimit(kind, &limit) == 0 else { return most }
+    var raised = limit
+    raised.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, rlim_t(most)))
+    let isRaised = setrlimit(kind, &raised) == 0
+    return Int(clamping: isRaised ? raised.rlim_cur : limit.rlim_cur)
+  }
+
+  /// How many connections a listener takes.
+  ///
+  /// - Parameters:
+  ///   - wanted: how many it should take.
+  ///   - all: how many all listeners should take.
+  ///   - limit: of open files.
+  static func connections(_ wanted: Int, of all: Int, within limit: Int) -> Int {
+    let left = max(0, limit - reserve)
+    return all <= left ? wanted : max(min(wanted, fewest), wanted * left / all)
+  }
+
+  /// Warns if there are fewer than there should be.
+  static func warn(of configuration: ServerConfiguration, _ log: ServerLog) {
+    let (limit, needed) = (raise(), configuration.connections + reserve)
+    guard limit < needed else { return }
+    let wanted = HTTPLimits().connections
+    let taken = configuration.limits(wanted, within: limit).connections
+    log.event(
+      .warn, "descriptors_short",
+      [
+        "message":
+          "the limit of open files is \(limit), so server.listen takes \(taken) connections instead of \(wanted):"
+          + " the rest is for probes; hint: raise the hard limit to \(needed), as by LimitNOFILE of systemd,"
+          + " --ulimit nofile of Docker, or ulimit -n in a start script"
+      ])
   }
 }
 
