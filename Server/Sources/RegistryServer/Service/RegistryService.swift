@@ -441,9 +441,11 @@ public final class RegistryService: Sendable {
     }
     let observer = try Self.observing(observer, new.tls, clock, answered)
     let tokenKey = try AdminTokenKey(new, signer: signer, log: log)
+    let known = Dictionary(
+      duty.coordinators.map { ($0.file, $0) }, uniquingKeysWith: { first, _ in first })
     var coordinators: [DocumentCoordinator] = []
     for document in new.documents {
-      if let coordinator = duty.coordinators.first(where: { $0.file == document.file }) {
+      if let coordinator = known[document.file] {
         coordinators.append(coordinator)
       } else {
         let coordinator = DocumentCoordinator(
