@@ -230,7 +230,7 @@ struct PostgresMessage {
   /// What it means for somebody who wanted to connect.
   func connectError(_ place: String) -> StoreError {
     // Connection exceptions, no room, a database in a state that takes nobody, and a server that starts, ends or was too slow. 08P01
-    // is a protocol violation, and all that PgBouncer ever says, of a wrong password as well.
+    // is a protocol violation, and what PgBouncer says of nearly everything, such as of a wrong password.
     let passing = ["08", "53", "55", "57"].contains(where: code.hasPrefix) && code != "08P01"
     return code.isEmpty || passing
       ? .unreachable(place: place, reason: text) : .denied(place: place, reason: text)
