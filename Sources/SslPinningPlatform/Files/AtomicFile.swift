@@ -15,7 +15,9 @@ import Foundation
 ///   because a rename would take the lock away with the old file). Reading needs no lock.
 /// - For its owner only: files have mode 0600, directories that are made mode 0700. On Linux, what root writes over
 ///   stays its owner's. On Apple platforms the file is kept out of backups.
-/// - What a process that died half-way left beside is written over by the next.
+/// - What a process that died half-way left beside is removed by the next.
+/// - Under the lock, the directory is used by its descriptor, and no link in it is followed where something is written:
+///   whoever owns it could send root to another one.
 /// - On iOS it can be read from the first unlock after a boot on, also where the app's own files cannot while the
 ///   device is locked: a start in the background would else know nothing of what was stored. It can be written then in
 ///   a directory that was made here; one of the app's keeps its own protection.
@@ -49,7 +51,12 @@ package struct AtomicFile: Hashable, Sendable {
   /// The file's bytes, or `nil` where there is none.
   package func read(limit: Int) throws(FileError) -> [UInt8]? {
     // NONBLOCK, here and where it is written: opening a pipe would wait for its other end.
-    let descriptor = Descriptor(retrying { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) })
+    try bytes(Descriptor(retrying { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }), limit: limit)
+  }
+
+  private func bytes(
+    _ descriptor: consuming Descriptor, limit: Int
+  ) throws(FileError) -> [UInt8]? {
     guard descriptor.isOpen else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw failure(.open)
@@ -71,9 +78,9 @@ package struct AtomicFile: Hashable, Sendable {
   /// Hazard: inside ``withLock(_:)`` it would wait for itself; there, write what that hands out.
   package func write(_ bytes: [UInt8]) throws(FileError) {
     // Not through `withLock`: swiftc 6.3.1 crashes when it specializes that for no result (-O).
-    let lock = try takeLock()
-    try replace(with: bytes)
-    _ = consume lock
+    let held = try takeLock()
+    try held.write(bytes)
+    _ = consume held
   }
 
   /// Runs `body` while nobody else is in here for this file.
@@ -82,31 +89,47 @@ package struct AtomicFile: Hashable, Sendable {
   package func withLock<R>(
     _ body: (borrowing Held) throws(FileError) -> R
   ) throws(FileError) -> R {
-    let lock = try takeLock()
-    let result = try body(Held(file: self))
-    _ = consume lock
+    let held = try takeLock()
+    let result = try body(held)
+    _ = consume held
     return result
   }
 
   /// The file while its lock is held.
   package struct Held: ~Copyable {
     fileprivate let file: AtomicFile
+    fileprivate let folder: Descriptor
+    /// Closing it, or the end of the process however it comes, gives the lock back.
+    fileprivate let lock: Descriptor
 
     /// The file's bytes, or `nil` where there is none.
-    package func read(limit: Int) throws(FileError) -> [UInt8]? { try file.read(limit: limit) }
+    package func read(limit: Int) throws(FileError) -> [UInt8]? {
+      #if os(Linux)
+        let links = file.isRootInPlaceOfOthers(folder) ? O_NOFOLLOW : 0
+      #else
+        let links: Int32 = 0
+      #endif
+      let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | links
+      let descriptor = Descriptor(retrying { openat(folder.number, file.name, flags) })
+      return try file.bytes(descriptor, limit: limit)
+    }
 
     /// Replaces the file.
-    package func write(_ bytes: [UInt8]) throws(FileError) { try file.replace(with: bytes) }
+    package func write(_ bytes: [UInt8]) throws(FileError) {
+      try file.replace(with: bytes, in: folder)
+    }
   }
 
-  /// Closing the descriptor, or the end of the process however it comes, gives the lock back.
-  private func takeLock() throws(FileError) -> Descriptor {
+  private func takeLock() throws(FileError) -> Held {
     // New files take it over: the lock, and what is written beside, can be made while the device is locked.
     if try makeDirectory(directory) { FileMarks.keepReadable(directory) }
-    let lock = Descriptor(retrying { open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
+    let folder = Descriptor(retrying { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+    guard folder.isOpen else { throw failure(.open, directory) }
+    let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+    let lock = Descriptor(retrying { openat(folder.number, name + ".lock", flags, 0o600) })
     guard lock.isOpen else { throw failure(.open, lockPath) }
     #if os(Linux)
-      giveToPlace(lock)
+      giveToPlace(lock, in: folder)
     #endif
     FileMarks.keepReadable(lockPath)
     var waited = 0
@@ -115,24 +138,30 @@ package struct AtomicFile: Hashable, Sendable {
       _ = usleep(5000)
       waited += 5
     }
-    return lock
+    return Held(file: self, folder: folder, lock: lock)
   }
 
   private var lockPath: String { path + ".lock" }
-  var directory: String {
+  private var directory: String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
+  /// In ``directory``.
+  var name: String { path.lastIndex(of: "/").map { String(path[$0...].dropFirst()) } ?? path }
 
-  /// Only ever called under the lock, so the name beside is free, or a leftover of a process that died.
-  private func replace(with bytes: [UInt8]) throws(FileError) {
+  /// Only ever called under the lock, so the name beside is free, or a leftover of a process that died. That is removed
+  /// and not written over: it may be another name of a file of root's.
+  private func replace(
+    with bytes: [UInt8], in folder: borrowing Descriptor
+  ) throws(FileError) {
     let beside = path + ".new"
     do {
-      let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-      let descriptor = Descriptor(retrying { open(beside, flags, 0o600) })
+      _ = unlinkat(folder.number, name + ".new", 0)
+      let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
+      let descriptor = Descriptor(retrying { openat(folder.number, name + ".new", flags, 0o600) })
       guard descriptor.isOpen else { throw failure(.open, beside) }
       #if os(Linux)
-        keepOwner(of: descriptor)
+        keepOwner(of: descriptor, in: folder)
       #endif
       guard descriptor.append(bytes), retrying({ fsync(descriptor.number) }) == 0 else {
         throw failure(.write, beside)
@@ -140,11 +169,12 @@ package struct AtomicFile: Hashable, Sendable {
     }
     FileMarks.keepReadable(beside)
     FileMarks.keepOutOfBackups(beside)
-    guard rename(beside, path) == 0 else { throw failure(.replace) }
+    guard renameat(folder.number, name + ".new", folder.number, name) == 0 else {
+      throw failure(.replace)
+    }
     // The new name is on the disk once the directory is. Some file systems cannot do that, and then
     // nothing is lost but the last change, and that only where the power goes.
-    let folder = Descriptor(retrying { open(directory, O_RDONLY | O_CLOEXEC) })
-    if folder.isOpen { _ = retrying { fsync(folder.number) } }
+    _ = retrying { fsync(folder.number) }
   }
 
   /// Makes a directory, and those above it that are missing.
@@ -163,11 +193,10 @@ package struct AtomicFile: Hashable, Sendable {
   }
 
   private func makeOne(_ folder: String) -> Bool {
-    guard mkdir(folder, 0o700) == 0 else { return false }
     #if os(Linux)
-      giveToPlace(folder)
+      if isOfItsPlace, geteuid() == 0 { return makeForPlace(folder) }
     #endif
-    return true
+    return mkdir(folder, 0o700) == 0
   }
 
   private func failure(_ step: FileError.Step, _ path: String? = nil) -> FileError {

@@ -56,7 +56,7 @@ struct AtomicFileTests {
     #expect(isNew == [true, false, false, true, false])
   }
 
-  @Test("what a process that died half-way left beside is never read, and written over")
+  @Test("what a process that died half-way left beside is never read, and replaced")
   func leftover() throws {
     try file.write([1])
     try directory.write([9, 9, 9, 9], to: "deep/er/state.json.new")
@@ -80,11 +80,14 @@ struct AtomicFileTests {
     try file.write([2])
     #expect(try owner() == (65_534, 65_533))
     #expect(try mode("deep/er/state.json") == 0o600)
-    // Nothing of root's is given away with it.
+    // Nothing of root's is written over, or given away with it.
     let precious = try directory.write("precious", to: "precious")
     try FileManager.default.linkItem(atPath: precious.path, toPath: file.path + ".new")
     try file.write([3])
-    #expect(try owner() == (0, getegid()))
+    #expect(try owner() == (65_534, 65_533))
+    #expect(try String(contentsOf: precious, encoding: .utf8) == "precious")
+    var status = stat()
+    #expect(stat(precious.path, &status) == 0 && status.st_uid == 0)
   }
 
   @Test(
@@ -111,15 +114,97 @@ struct AtomicFileTests {
     #expect(try owner("home/.local/state/a.json") == (isOfItsPlace ? 65_534 : 0))
   }
 
-  @Test("a write never goes through a link that lies where the new file is written")
+  @Test(
+    "a write never goes through a link that lies where the new file is written, and replaces it")
   func link() throws {
     try file.write([1])
     let target = try directory.write("precious", to: "target")
     try FileManager.default.createSymbolicLink(
       atPath: file.path + ".new", withDestinationPath: target.path)
-    #expect(throws: FileError.self) { try file.write([2]) }
+    try file.write([2])
     #expect(try String(contentsOf: target, encoding: .utf8) == "precious")
+    #expect(try file.read(limit: 10) == [2])
+  }
+
+  @Test("no link is taken for a lock, whether it leads to a file or to none")
+  func lockLink() throws {
+    try file.write([1])
+    let target = try directory.write("precious", to: "target")
+    for place in [target.path, directory.path("none")] {
+      try #require(unlink(file.path + ".lock") == 0)
+      try #require(symlink(place, file.path + ".lock") == 0)
+      #expect(throws: FileError.self) { try file.write([2]) }
+    }
+    #expect(!FileManager.default.fileExists(atPath: directory.path("none")))
     #expect(try file.read(limit: 10) == [1])
+  }
+
+  /// Makes a directory of another user's with a file in it that is his.
+  private func othersPlace() throws -> AtomicFile {
+    try #require(mkdir(directory.path("home"), 0o755) == 0)
+    try #require(chown(directory.path("home"), 65_534, 65_533) == 0)
+    return AtomicFile(path: directory.path("home/a.json"), isOfItsPlace: true)
+  }
+
+  private func owner(of path: String) throws -> uid_t {
+    var status = stat()
+    try #require(lstat(path, &status) == 0, "\(path)")
+    return status.st_uid
+  }
+
+  @Test(
+    "a user gets no file of root's that he puts in the place of a lock, only an empty one",
+    .enabled(if: geteuid() == 0), arguments: ["precious", ""])
+  func lockOfRoots(text: String) throws {
+    let file = try othersPlace()
+    let lock = try directory.write(text, to: "home/a.json.lock")
+    try file.write([1])
+    #expect(try owner(of: lock.path) == (text.isEmpty ? 65_534 : 0))
+    #expect(try owner(of: file.path) == 65_534)
+    // A second name of one of root's is none, either.
+    let other = try directory.write("", to: "other")
+    try #require(unlink(lock.path) == 0)
+    try FileManager.default.linkItem(at: other, to: lock)
+    try file.write([2])
+    #expect(try owner(of: other.path) == 0)
+  }
+
+  @Test(
+    "root reads under the lock through no link in a directory of another user's",
+    .enabled(if: geteuid() == 0), arguments: [true, false])
+  func readThroughLink(isOthers: Bool) throws {
+    let file = try othersPlace()
+    if !isOthers { try #require(chown(directory.path("home"), 0, 0) == 0) }
+    let target = try directory.write([7], to: "target")
+    try #require(symlink(target.path, file.path) == 0)
+    func read() throws(FileError) -> [UInt8]? {
+      try file.withLock { (held) throws(FileError) in try held.read(limit: 8) }
+    }
+    if isOthers {
+      #expect(throws: FileError.self) { try read() }
+    } else {
+      #expect(try read() == [7])
+    }
+    // It is replaced as any file is.
+    try file.write([2])
+    #expect(try read() == [2])
+    #expect(try Data(contentsOf: target) == Data([7]))
+  }
+
+  @Test(
+    "of directories a user gets the one that was just made, and none that he put in its place",
+    .enabled(if: geteuid() == 0))
+  func directoryOfRoots() throws {
+    let file = try othersPlace()
+    let parent = Descriptor(open(directory.path("home"), O_RDONLY | O_DIRECTORY))
+    for name in ["made", "empty", "full"] {
+      try #require(mkdir(directory.path("home/" + name), 0o700) == 0)
+    }
+    try directory.write("precious", to: "home/full/precious")
+    try #require(symlink("empty", directory.path("home/link")) == 0)
+    for name in ["made", "full", "link", "none"] { file.giveDirectory(name, in: parent) }
+    let owners = try ["made", "full", "empty"].map { try owner(of: directory.path("home/" + $0)) }
+    #expect(owners == [65_534, 0, 0])
   }
 
   /// How a call ends that may find a pipe at `path`; `nil`: it waited for the pipe's other end.
@@ -157,11 +242,8 @@ struct AtomicFileTests {
         try file.write([3])
         return nil
       }, pipe: beside)
-    guard case .failure = write else {
-      Issue.record("\(String(describing: write))")
-      return
-    }
-    #expect(try file.read(limit: 8) == [2])
+    #expect(write == .success(nil))
+    #expect(try file.read(limit: 8) == [3])
   }
 
   @Test("a path that cannot be a file says so")
