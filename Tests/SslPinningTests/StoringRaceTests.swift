@@ -145,6 +145,25 @@ struct StoringRaceTests {
     #expect(try keeper.lists(HostName("new.example")))
   }
 
+  @Test("of two statements with one number the one that was stored first stays, for every process")
+  func oneNumber() async throws {
+    let stage = try StoringStage()
+    let first = try stage.believed(stage.document(1, 5, ["a.example", "b.example"]))
+    _ = try stage.store.save(first, under: stage.trust, at: StoringStage.now)
+    // This process cannot read it yet.
+    let unlock = try stage.makeUnreadable()
+    stage.publish(try stage.document(1, 5))
+    let keeper = try await stage.keeper()
+    #expect(keeper.versionInForce == "1.5")
+    #expect(try !keeper.lists(HostName("b.example")))
+    try unlock()
+    _ = await keeper.refresh(bypassingCaches: false)
+    #expect(try await keeper.comesToList("b.example"))
+    let saved = try stage.store.save(
+      stage.believed(stage.document(1, 5)), under: stage.trust, at: StoringStage.now)
+    #expect(saved.isSameDocument(as: first))
+  }
+
   @Test("a document of another process that came in with no tag is asked for as a whole")
   func noTag() async throws {
     let stage = try StoringStage()

@@ -312,7 +312,7 @@ extension RegistryUpdater {
     let clock = clocks.wall()
     _ = try? putNow { now in
       let known = now.knowing(stored.learned)
-      let both = stored.registry.map { known.merged(with: $0, at: clock) } ?? known
+      let both = stored.registry.map { known.merged(withStored: $0, at: clock) } ?? known
       return both.knowsMore(than: now) ? Change(registry: both) : nil
     }
   }

@@ -99,7 +99,7 @@ struct StateStore: Sendable {
       return try file.withLock { (held) throws(FileError) -> TrustedRegistry in
         let stored = try stored(by: held, under: trust, at: clock, for: trusted.stamp.version)
         let known = trusted.knowing(stored?.learned ?? .none)
-        let merged = stored?.registry.map { known.merged(with: $0, at: clock) } ?? known
+        let merged = stored?.registry.map { known.merged(withStored: $0, at: clock) } ?? known
         var state = merged.state
         if let tag, merged.isSameDocument(as: trusted) {
           state.tag = tag

@@ -3,9 +3,10 @@
 extension TrustedRegistry {
   /// The combined knowledge of both.
   ///
-  /// - The higher (epoch, version) wins, and a registry with a statement wins over one without. Of two
-  ///   with the same number, the one confirmed later wins; a confirmation in the future does not count, since it
-  ///   was written under a fast clock.
+  /// - The higher (epoch, version) wins, and a registry with a statement wins over one without. Of one statement, the
+  ///   copy that was confirmed later wins; a confirmation in the future does not count, since it was written under a
+  ///   fast clock.
+  /// - Of two statements with the same number, this registry's stays.
   /// - The number decides even if the lower one knows newer key sets. Otherwise an attacker who gives one process
   ///   a new key set without its statement could take every process back to a list of his choice.
   /// - Nothing that one of them withdrew comes back: the longer chain of key sets stays.
@@ -71,6 +72,17 @@ extension TrustedRegistry {
       confirmed: newer.stamp.confirmed, limits: limits)
   }
 
+  /// The same for what is stored: it was believed first, so of two statements with the same number the stored one stays.
+  package func merged(withStored stored: TrustedRegistry, at clock: Int64) -> TrustedRegistry {
+    contradicts(stored) ? stored.merged(with: self, at: clock) : merged(with: stored, at: clock)
+  }
+
+  /// Whether both believe a statement of the same number, and not the same one.
+  private func contradicts(_ other: TrustedRegistry) -> Bool {
+    guard let mine = standing.statement, let others = other.standing.statement else { return false }
+    return mine.number == others.number && mine.json != others.json
+  }
+
   private func fork(from older: TrustedRegistry) -> RegistryFork? {
     standing.id.flatMap { older.standing.fork(by: $0, following: standing.statement?.previous) }
   }
@@ -81,6 +93,7 @@ extension TrustedRegistry {
     case (let mine?, let others?) where mine != others: mine > others
     case (_?, nil): true
     case (nil, _?): false
+    case _ where contradicts(other): false
     default:
       (lastKnown(at: clock), stamp.knownConfirmation(at: clock))
         > (other.lastKnown(at: clock), other.stamp.knownConfirmation(at: clock))

@@ -319,10 +319,13 @@ struct DocumentJudge {
     _ envelope: RegistryEnvelope, bytes: [UInt8]
   ) throws(RegistryError) -> AcceptedDocument {
     var chain = standing.chain ?? KeySetChain(shipped: trust.shipped)
-    let fault = envelope.member("keySets").flatMap {
-      chain.walk(
-        $0, under: trust, hasStatement: standing.statement != nil, wasBelieved: origin == .stored)
-    }
+    // A stored document's own key sets are as somebody sent them. Those that were believed from it stand in the state.
+    let fault =
+      origin == .stored
+      ? nil
+      : envelope.member("keySets").flatMap {
+        chain.walk($0, under: trust, hasStatement: standing.statement != nil)
+      }
     standing.chain = chain
     guard let json = envelope.member("statement") else { return try unstated(envelope, bytes) }
     if let fault { throw fault }

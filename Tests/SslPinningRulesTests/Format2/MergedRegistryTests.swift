@@ -1,3 +1,4 @@
+import CanonicalJSON
 import SslPinningPlatform
 import SslPinningRules
 import Testing
@@ -37,6 +38,33 @@ struct MergedRegistryTests {
     let registry = try RegistrySimulator().client()
     let later = registry.confirmed(at: Self.start + 50)
     #expect(try merged(registry, later).stamp.confirmed == Self.start + 50)
+  }
+
+  @Test("of two statements with one number the stored one stays, and the next number ends both")
+  func oneNumber() throws {
+    var registry = RegistrySimulator()
+    registry.denied = [7]
+    let stored = try registry.client()
+    (registry.denied, registry.issued) = ([], Self.start + 50)
+    let clock = Self.start + 100
+    let shipped = try TrustedRegistry(
+      bundled: try registry.document(), under: try RegistrySimulator.trust(), at: clock)
+    for both in [
+      stored.merged(with: shipped, at: clock), shipped.merged(withStored: stored, at: clock),
+    ] {
+      #expect(both.isSameDocument(as: stored))
+      #expect(try both.verdict(path: [1, 7], at: clock).outcome == .denied(.test(7)))
+      // As it is told when such a one is fetched.
+      #expect(both.stamp.fork != nil)
+    }
+    registry.version = 2
+    let newer = try registry.client(at: clock)
+    for both in [
+      stored.merged(with: newer, at: clock), newer.merged(withStored: stored, at: clock),
+    ] {
+      #expect(both.isSameDocument(as: newer))
+      #expect(try both.verdict(path: [1, 7], at: clock).decision == .accept)
+    }
   }
 
   @Test(
@@ -206,6 +234,31 @@ struct MergedRegistryTests {
     #expect(try ahead.update(with: registry).refusal == nil)
     #expect(try both.update(with: registry).refusal != nil)
     #expect(try both.update(with: next).refusal == nil)
+  }
+
+  @Test("what is merged is read again, though other key sets stand beside its document")
+  func jumped() throws {
+    var registry = RegistrySimulator()
+    for key in 1...3 { try registry.beginEpoch(online: key) }
+    registry.version = 10
+    let walked = try registry.client()
+    // At a first start somebody kept the first set from another process, which begins behind it.
+    var cut = registry
+    (cut.version, cut.keySets[0]) = (11, .object([:]))
+    let jumped = try cut.client()
+    // This one learns a set from a document that it refuses.
+    var next = registry
+    try next.beginEpoch(online: 4)
+    next.online = [9]
+    let both = try merged(jumped, try walked.update(with: next).registry)
+    let restored = try TrustedRegistry(
+      restoring: StoredState(decoding: both.state.encoded), under: RegistrySimulator.trust(),
+      at: Self.start)
+    for client in [both, restored] {
+      #expect(client.keySetEpoch == 4)
+      #expect(client.stamp.version == .init(epoch: 3, version: 11))
+      #expect(try client.accepts())
+    }
   }
 
   @Test("within an epoch hosts and enforcement of the older one stay; the time is the newer one's")
