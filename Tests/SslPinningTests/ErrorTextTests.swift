@@ -27,7 +27,7 @@ struct ErrorTextTests {
       SslPinningError.registryRefused(
         .statementExpired(at: 1_782_592_000), url: "https://a.example/r.json"),
       "the registry https://a.example/r.json is refused: the statement expired on 2026-06-27T20:26:40Z",
-      "does the registry's server still sign?"
+      "is the device's clock ahead? does the registry's server still sign?"
     ),
     (
       SslPinningError.badSignature(url: "https://a.example/r.json"),

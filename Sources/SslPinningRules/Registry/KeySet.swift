@@ -213,7 +213,7 @@ public struct KeyRole: Sendable {
     for key in keys where valid < threshold {
       // There is one signature per key id; reading the list has checked that.
       guard let verifier = key.verifier,
-        let own = signatures.first(where: { $0.keyID.utf8.elementsEqual(key.id.base64.utf8) }),
+        let own = signatures.first(where: { $0.keyID.utf8.elementsEqual(key.writtenID) }),
         let signature = own.signature, verifier.isValid(signature: signature, over: message)
       else { continue }
       valid += 1
@@ -225,7 +225,7 @@ public struct KeyRole: Sendable {
   func keeps(_ signature: DocumentSignature, over message: [UInt8]) -> Bool {
     guard let bytes = signature.signature,
       let key = (keys + (also?.keys ?? [])).first(where: {
-        $0.id.base64.utf8.elementsEqual(signature.keyID.utf8)
+        signature.keyID.utf8.elementsEqual($0.writtenID)
       })
     else { return false }
     guard let verifier = key.verifier else { return bytes.count <= Self.longestUnknown }
@@ -253,6 +253,8 @@ public struct RoleKey: Sendable {
   public let spki: [UInt8]
   /// SHA-256 of ``spki``.
   public let id: SPKIPin
+  /// ``id`` in base64, as signatures write it. Bytes, since texts are equal to Swift that are not the same: `K` and U+212A.
+  let writtenID: [UInt8]
 
   /// `nil` for an unknown algorithm.
   let verifier: (any SignatureVerifier)?
@@ -265,6 +267,7 @@ public struct RoleKey: Sendable {
   ) throws(DocumentFault) {
     guard let id = SPKIPin(digest: crypto.sha256(spki)) else { throw .member("spki") }
     (self.algorithm, self.spki, self.id) = (algorithm, spki, id)
+    writtenID = [UInt8](id.base64.utf8)
     guard let known = SignatureAlgorithm(rawValue: algorithm) else {
       verifier = nil
       return

@@ -70,12 +70,15 @@ public struct RegistryEnvelope: Sendable {
       text += member("signature", JSONValue.string(StrictBase64.encode(signature)).canonicalBytes)
     }
     if let statement, let role {
-      let own = Set((role.keys + (role.also?.keys ?? [])).map(\.id.base64))
+      let own = Set((role.keys + (role.also?.keys ?? [])).map(\.writtenID))
+      func isOwn(_ signature: DocumentSignature) -> Bool {
+        own.contains([UInt8](signature.keyID.utf8))
+      }
       let entries = self.member("statementSignatures")
       let all = (try? DocumentSignature.list(entries, "statementSignatures")) ?? []
-      let others = all.filter { !own.contains($0.keyID) && $0.isWithin(1024) }
+      let others = all.filter { !isOwn($0) && $0.isWithin(1024) }
       let kept =
-        all.filter { own.contains($0.keyID) && $0.isWithin(8192) } + others.prefix(Self.mostOthers)
+        all.filter { isOwn($0) && $0.isWithin(8192) } + others.prefix(Self.mostOthers)
       text += member("statement", JSONValue.object(statement.json).canonicalBytes)
       text += member("statementSignatures", JSONValue.array(kept.map(\.json)).canonicalBytes)
     }

@@ -56,7 +56,7 @@ extension RegistryError: CustomStringConvertible {
     case .noUsableKey: "the registry holds no usable key"
     case .invalidKeySet(let epoch, let fault): "key set \(epoch) is refused: \(fault)"
     case .keySetExpired(let epoch, let time):
-      "key set \(epoch) expired on \(RFC3339.text(time)); hint: the root keys must sign a new one"
+      "key set \(epoch) expired on \(RFC3339.text(time)); hint: is the device's clock ahead? if not, the root keys must sign a new one"
     case .invalidStatement(let fault): "the statement is refused: \(fault)"
     case .clientTooOld(let names):
       "the registry needs a newer version of SslPinning, which knows its "
@@ -65,7 +65,7 @@ extension RegistryError: CustomStringConvertible {
     case .olderThanShipped(let minimum):
       "the registry is older than \(minimum), which the app ships; hint: is this an old copy?"
     case .statementExpired(let time):
-      "the statement expired on \(RFC3339.text(time)); hint: does the registry's server still sign?"
+      "the statement expired on \(RFC3339.text(time)); hint: is the device's clock ahead? does the registry's server still sign?"
     case .rolledBack(let to, let from):
       "version \(to) after \(from): rolled back"
     case .otherPayload: "the payload is not the one that the statement was signed for"

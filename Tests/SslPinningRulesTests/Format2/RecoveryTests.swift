@@ -197,6 +197,28 @@ struct RecoveryTests {
     }
   }
 
+  @Test("takes no signature for a known key's whose name is another one that Swift calls equal")
+  func namedAlike() throws {
+    let number = try #require(
+      try (0..<12).first { try SimulatedKeys.roleKey($0).id.base64.contains("K") })
+    let role = try SimulatedKeys.role([number])
+    let id = role.keys[0].id.base64
+    let alike = id.replacing("K", with: "\u{212A}")
+    #expect(alike == id)
+    let registry = RegistrySimulator()
+    let statement = try registry.statement()
+    // More than is kept of a key that is not known.
+    let signature = StrictBase64.encode([UInt8](repeating: 7, count: 2000))
+    for (name, isKept) in [(id, true), (alike, false)] {
+      let bytes = try registry.document(
+        statement,
+        .array([.object(["keyId": .string(name), "signature": .string(signature)])]))
+      let part = try RegistryEnvelope(parsing: bytes).signedPart(
+        Statement(statement, registry: registry.name), by: role)
+      #expect(String(decoding: part, as: UTF8.self).contains(signature) == isKept)
+    }
+  }
+
   @Test("is judged by its part alone, however long the list is that it ends")
   func shortPart() throws {
     let (genuine, client) = try scene()
