@@ -227,6 +227,10 @@ public struct EndpointKeys: Sendable, Hashable {
       certificateExpires: candidate?.chain.leaf.expiry, isUnannounced: isUnannounced,
       longestGap: candidate?.longestGap ?? 0, shownFor: candidate?.shownFor)
     if let candidate {
+      // The last probe did not show it: until one does, no other key is spared for it.
+      if candidate.missedProbes > 0 {
+        (key.missedSince, key.missedProbes) = (now, candidate.missedProbes)
+      }
       // The record of a held key does not say where it was seen.
       let isPlaced = !candidate.paths.isEmpty
       if isPlaced { key.remember(candidate.paths, at: candidate.lastSeen) }

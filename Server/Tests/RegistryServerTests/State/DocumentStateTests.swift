@@ -237,6 +237,39 @@ import Testing
     #expect(state.keysByEndpoint[Self.a]?.authorities[pin(102)] != nil)
   }
 
+  @Test("a key that is approved while nobody shows it spares no other one until a probe shows it")
+  func approvesUnshown() throws {
+    func view(_ keys: UInt8...) -> LedgerBench.View {
+      keys.map { (LedgerBench.here, "192.0.2.\($0):443", .key($0)) }
+    }
+    for (isShown, states) in [
+      (false, [.active, .retiring]), (true, [.active, .active]),
+    ] as [(Bool, [KeyState])] {
+      var bench = LedgerBench()
+      bench.context.approval = .manual
+      bench.see(view(1))
+      bench.see(view(1, 2), 3)
+      bench.see(isShown ? view(1, 2) : view(1, 4), 5)
+      var state = DocumentState()
+      state.keysByEndpoint[Self.a] = bench.endpointKeys
+      let request = DocumentState.Request(who: "ada", at: bench.now, why: "")
+      _ = try state.approve(pin(2), at: Self.a, request)
+      bench.endpointKeys = try #require(state.keysByEndpoint[Self.a])
+      #expect(bench.endpointKeys.keys.map(\.state) == states)
+      let bare = AdministrationError.leavesWithoutPin(["a.example", "*.a.example"])
+      func deny() throws {
+        _ = try state.deny(pin(1), configured: Self.endpoints, force: false, request)
+      }
+      if !isShown {
+        #expect(throws: bare) { try deny() }
+        bench.see(view(1, 2))
+        #expect(bench.endpointKeys.keys.map(\.state) == [.active, .active])
+        state.keysByEndpoint[Self.a] = bench.endpointKeys
+      }
+      try deny()
+    }
+  }
+
   @Test("only a held key is approved, and only a published one revoked")
   func approveAndRevoke() throws {
     var state = try Self.full()
