@@ -197,6 +197,20 @@ extension EndpointKeys {
     return behind.contains { authorities[$0] != nil }
   }
 
+  /// Holds keys for their CA, too, that was known before and is no more. Only a probe that shows a key judges it anew, so one that
+  /// is not shown would wait for a click where somebody has to name its CA.
+  mutating func doubtHeldKeys(since before: [SPKIPin: Int64]) {
+    for (pin, candidate) in held where !candidate.reasons.contains(.newIssuer) {
+      let behind = candidate.chain.authorities
+      // After a restart nobody knows why its CA was in no question.
+      guard candidate.assent == nil || candidate.assent == .known,
+        behind.contains(where: { before[$0] != nil }), behind.allSatisfy({ authorities[$0] == nil })
+      else { continue }
+      candidates[pin]?.assent = nil
+      candidates[pin]?.reasons = (candidate.reasons + [.newIssuer]).sorted()
+    }
+  }
+
   /// Forgets waiting keys that were not seen again in time.
   mutating func dropLapsedCandidates(_ now: Int64, _ rule: ConfirmationRule) -> [KeyEvent] {
     let lapsed = candidates.filter { _, candidate in

@@ -19,7 +19,8 @@ import SslPinningRules
 ///   vouches for it within the window. Known are the CAs (issuer or anchor) of published keys, and those that
 ///   keys here were under within the grace time; for a first key those of the other endpoints for its hosts, and beside
 ///   keys that were only announced, or are anchors themselves, none.
-/// - A held key is judged anew with every probe, and published once nothing holds it any more.
+/// - A held key is judged anew with every probe that shows it, and published once nothing holds it any more. If its CA is
+///   forgotten, it waits for that, too, also while no probe shows it.
 /// - If too many new keys wait, one under a known CA takes the place of one that is not, and one that is shown
 ///   now the place of one that is not. What gives way is told.
 /// - A denied key is not published, whoever shows it, nor is a new key under one (but see `DocumentContent`: a list is
@@ -51,7 +52,9 @@ public struct EndpointKeys: Sendable, Hashable {
   /// restart: counting starts again.
   public internal(set) var candidates: [SPKIPin: CandidateKey] = [:]
   /// The issuers and anchors under which published keys were seen, and when they last were.
-  public internal(set) var authorities: [SPKIPin: Int64]
+  public internal(set) var authorities: [SPKIPin: Int64] {
+    didSet { doubtHeldKeys(since: oldValue) }
+  }
   /// When a probe last succeeded, in Unix seconds; `nil` if none has since this state was read.
   var lastSuccess: Int64?
   /// When this state was first probed since it was read, or since nobody watched, and the vantage points that had seen a listed key before.
@@ -385,11 +388,9 @@ extension EndpointKeys {
       endpointKeys.keys.contains { $0.pin == pin }
     }
     var merged = self
-    for (pin, seen) in authorities.merging(theirs.authorities, uniquingKeysWith: max) {
-      let isForgotten =
-        base.authorities[pin] != nil
-        && (authorities[pin] == nil || theirs.authorities[pin] == nil)
-      merged.authorities[pin] = isForgotten ? nil : seen
+    merged.authorities = authorities.merging(theirs.authorities, uniquingKeysWith: max).filter {
+      base.authorities[$0.key] == nil
+        || authorities[$0.key] != nil && theirs.authorities[$0.key] != nil
     }
     merged.keys = keys.filter { has(theirs, $0.pin) || !has(base, $0.pin) }
     for key in theirs.keys {

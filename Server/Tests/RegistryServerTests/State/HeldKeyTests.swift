@@ -292,6 +292,47 @@ import Testing
     #expect(endpointKeys.candidates[pin(9)] == nil)
   }
 
+  @Test(
+    "for its CA, too, once that is forgotten, also while nobody shows it and after a restart",
+    arguments: [true, false], [true, false])
+  func forgottenCA(isDenied: Bool, isRestart: Bool) throws {
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.test"))
+    var bench = LedgerBench()
+    var state = DocumentState()
+    func show(_ key: UInt8, under ca: UInt8) {
+      bench.see([(LedgerBench.here, "", .key(key, under: ca))], 3)
+    }
+    func held() -> [CandidateKey?] {
+      [3, 4].map { state.keysByEndpoint[endpoint.id]?.held[pin($0)] }
+    }
+    bench.context.approval = .manual
+    show(1, under: 100)
+    show(2, under: 101)
+    state.keysByEndpoint[endpoint.id] = bench.endpointKeys
+    let request = DocumentState.Request(who: "ada", at: bench.now, why: "")
+    _ = try state.approve(pin(2), at: endpoint.id, request)
+    bench.endpointKeys = try #require(state.keysByEndpoint[endpoint.id])
+    show(3, under: 101)
+    show(4, under: 100)
+    show(1, under: 100)
+    state.keysByEndpoint[endpoint.id] = bench.endpointKeys
+    #expect(held().map(\.?.reasons) == [[.manual], [.manual]])
+    #expect(held().map(\.?.assent) == [.known, .known])
+    if isRestart { state = try DocumentState(decoding: state.encoded, file: "a.json") }
+    let before = state
+    if isDenied {
+      _ = try state.deny(pin(2), configured: [endpoint], force: false, request)
+    } else {
+      _ = try state.revoke(
+        pin(2), at: endpoint.id, configured: [endpoint], force: false, request)
+    }
+    #expect(held().map(\.?.reasons) == [[.manual, .newIssuer], [.manual]])
+    #expect(held().map(\.?.assent) == [nil, isRestart ? nil : .known])
+    // So does a server that had not heard of it.
+    state = before.merging(state, base: before)
+    #expect(held().map(\.?.reasons) == [[.manual, .newIssuer], [.manual]])
+  }
+
   @Test("until it was not seen for the grace time")
   func lapses() {
     var context = DecisionContext()
