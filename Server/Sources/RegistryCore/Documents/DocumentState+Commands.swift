@@ -152,6 +152,7 @@ extension DocumentState {
     let denied = deniedPins
     guard !denied.contains(pin) else { throw .keyDenied(pin) }
     var endpointKeys = keysByEndpoint[id] ?? EndpointKeys()
+    var staging = KnownKey.Staging(at: request.at, by: request.who, note: request.why)
     if let key = endpointKeys.keys.first(where: { $0.pin == pin }) {
       guard key.state == .retiring,
         endpointKeys.keys.contains(where: { $0.state == .active && $0.isUsable(beside: denied) })
@@ -162,13 +163,13 @@ extension DocumentState {
         return [request.entry("key_staged", id, pin)]
       }
       endpointKeys.withdraw(pin)
+      // By a clock that is behind, what was seen before it would count as seen since, and end it.
+      staging.at = max(staging.at, key.lastSeen &+ 1)
     }
     // Whoever may announce keys of one host must not fill the document of all until clients refuse it.
     let announced = endpointKeys.keys.count { $0.staged != nil && !denied.contains($0.pin) }
     guard announced < limit else { throw .tooManyAnnounced(id, announced) }
-    endpointKeys.stage(
-      pin, KnownKey.Staging(at: request.at, by: request.who, note: request.why),
-      bringsCA: bringsCA)
+    endpointKeys.stage(pin, staging, bringsCA: bringsCA)
     keysByEndpoint[id] = endpointKeys
     settle(.keyHeld, id, pin: pin)
     settle(.unannouncedKey, id, pin: pin)

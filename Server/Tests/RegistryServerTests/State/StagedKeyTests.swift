@@ -107,6 +107,26 @@ import Testing
     #expect(Set(after.keys.map(\.pin)) == [pin(1), pin(2)])
   }
 
+  @Test("may have been seen last by a clock that is ahead of the one by which it is announced anew")
+  func announcedBehind() throws {
+    var before = EndpointKeys()
+    for (time, key) in [(500, 1), (510, 2), (512, 2), (514, 2)] as [(Int64, UInt8)] {
+      _ = before.enter(.accepted(pin(key)), at: time, rule: Self.rule)
+    }
+    #expect(before.keys.map(\.state) == [.retiring, .active])
+    var state = DocumentState()
+    state.keysByEndpoint["a"] = before
+    _ = try state.stage(pin(1), at: "a", DocumentState.Request(who: "ada", at: 400, why: ""))
+    let after = try #require(state.keysByEndpoint["a"])
+    for merged in [before.merging(after, base: before), after.merging(before, base: before)] {
+      #expect(Set(merged.keys.map(\.state)) == [.active, .staged])
+    }
+    // A server that has seen it since ends the announcement.
+    var seen = before
+    _ = seen.enter(.accepted(pin(1)), at: 520, rule: Self.rule)
+    #expect(!seen.merging(after, base: before).keys.contains { $0.staged != nil })
+  }
+
   @Test("may be listed because it was seen: announced, it is not withdrawn when it is gone again")
   func announcedInUse() throws {
     let request = DocumentState.Request(who: "ada", at: 105, why: "")
