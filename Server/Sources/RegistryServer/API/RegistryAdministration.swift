@@ -147,7 +147,8 @@ struct RegistryAdministration: Sendable {
   /// - One such change at a time: each of two denials can be good, and both leave a host without a key. See also
   ///   ``performAlone(_:in:by:why:_:)``.
   /// - If a document changed since it was asked, or another server was first, it may object only at its turn. Then what
-  ///   others have made of the denial, or taken over, is taken back before the answer.
+  ///   others have made of the denial, or taken over, is taken back before the answer. A key that was denied before stays so:
+  ///   the request only renewed that denial, and somebody was told that it is in force.
   ///
   /// - Parameter note: is told of what is made in each document at once.
   /// - Throws: ``AdministrationError`` of a document that objects to a denial.
@@ -164,16 +165,19 @@ struct RegistryAdministration: Sendable {
     let documents = await documents()
     if let refusal = Self.objections(to: command, in: documents, request).refusal { throw refusal }
     let facts = try judgement.facts(of: command, in: documents, request)
+    // Of another server's denial this one may read only at a document's turn.
+    let standing = Locked(Set(documents.flatMap(\.state.deniedPins)))
     var outcomes: [DocumentOutcome] = []
     for coordinator in concerned {
       var outcome = DocumentOutcome(file: coordinator.file)
       do throws(AdministrationError) {
         outcome.changes = try await perform(
-          command, by: coordinator, request, judgedBy: judgement, within: facts)
+          command, by: coordinator, request, judgedBy: judgement, within: facts, noting: standing)
         note(outcome.changes)
       } catch {
         if error.isObjection, !command.deniedPins.isEmpty {
-          let left = await takeBack(command, request, because: error, noting: note)
+          let made = command.deniedPins.subtracting(standing.withLock { $0 })
+          let left = await takeBack(made.sorted(), request, because: error, noting: note)
           throw left.isEmpty ? error : .notTakenBack(left, "\(error)")
         }
         outcome.refusal = error
@@ -190,10 +194,10 @@ struct RegistryAdministration: Sendable {
   ///
   /// - Returns: what is denied all the same.
   private func takeBack(
-    _ command: AdministrationCommand, _ request: DocumentState.Request,
+    _ pins: [SPKIPin], _ request: DocumentState.Request,
     because objection: AdministrationError, noting note: ([HistoryEntry]) -> Void
   ) async -> [SPKIPin] {
-    let (pins, now) = (command.deniedPins.sorted(), clock.now())
+    let now = clock.now()
     // Each, also if it knows of no denial: the answer to its write may have been lost, and its record is read for this.
     for coordinator in coordinators() {
       do throws(AdministrationError) {
@@ -306,10 +310,12 @@ struct RegistryAdministration: Sendable {
   /// - Parameters:
   ///   - facts: what of all documents the change is about; `nil` if it is about one, or nobody confirmed it.
   ///   - all: what it is judged by besides its document.
+  ///   - standing: the keys that were denied before; told of those that are found when the change is made.
   private func perform(
     _ command: AdministrationCommand, by coordinator: DocumentCoordinator,
     _ request: DocumentState.Request, judgedBy judgement: ChangeJudgement,
-    within facts: Set<String>? = nil, beside all: AllDocuments? = nil
+    within facts: Set<String>? = nil, beside all: AllDocuments? = nil,
+    noting standing: Locked<Set<SPKIPin>>? = nil
   ) async throws(AdministrationError) -> [HistoryEntry] {
     let (file, coordinators) = (coordinator.file, coordinators)
     let look = all.map { all in { @Sendable in await all.look(at: request.at) } }
@@ -328,6 +334,8 @@ struct RegistryAdministration: Sendable {
       all?.note(own)
       try judgement.confirm(
         command, in: all?.documents(with: own) ?? [own], request, within: facts)
+      let before = state.denied.filter { !$0.isMade(by: request) }.map(\.pin)
+      standing?.withLock { $0.formUnion(before) }
       let others = all?.others ?? []
       return try Self.apply(
         command, to: &state, of: file, beside: others.map(\.state), configured, request)

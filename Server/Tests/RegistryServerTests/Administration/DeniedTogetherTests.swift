@@ -21,7 +21,7 @@ struct DeniedTogetherTests {
     let coordinators: [DocumentCoordinator]
     let administration: RegistryAdministration
 
-    init(_ store: TroubledStore) async throws {
+    init(_ store: TroubledStore, at time: Int64 = DeniedTogetherTests.now + 70) async throws {
       let yaml = "keys: [{fqdn: a.test, file: a.json}, {fqdn: b.test, file: b.json}]"
       let services = CoordinatorServices(
         signing: Locked(DocumentSigner(key: try testSigningKey.get())), store: store,
@@ -33,7 +33,7 @@ struct DeniedTogetherTests {
       (self.services, self.coordinators) = (services, coordinators)
       administration = RegistryAdministration(
         coordinators: { coordinators }, store: store,
-        clock: SteadyClock(TestClock(DeniedTogetherTests.now + 70)), changed: { _ in })
+        clock: SteadyClock(TestClock(time)), changed: { _ in })
       for coordinator in coordinators {
         try await coordinator.open(at: DeniedTogetherTests.now)
       }
@@ -204,6 +204,32 @@ struct DeniedTogetherTests {
     let outcome = await server.outcome()
     #expect(outcome.denied == [denied, denied])
     #expect(outcome.listed == (isChanged ? [pin(3)] : [pin(2)]))
+  }
+
+  @Test(
+    "a denial stays that is repeated in the same words, if the repetition is not made in every document",
+    arguments: [false, true])
+  func repeated(isElsewhere: Bool) async throws {
+    let server = try await Server(store)
+    try await server.probe()
+    let other = try await Server(store, at: Self.now + 80)
+    let command = AdministrationCommand.deny(pin(9), force: false)
+    #expect(await server.refusal(of: command, ChangeJudgement()) == nil)
+    let ended = ChangeJudgement { file throws(AdministrationError) in
+      if file == "b.json" { throw AdministrationError.tokenEnded }
+    }
+    let repeating = isElsewhere ? other : server
+    // The other one has not read of it until it writes.
+    let isKnown = await repeating.coordinators[0].state.deniedPins.contains(pin(9))
+    #expect(isKnown != isElsewhere)
+    #expect(await repeating.refusal(of: command, ended) == .tokenEnded)
+    for server in [repeating, server] {
+      #expect(await server.outcome().denied == [[pin(9)], [pin(9)]])
+    }
+    // What it was the first to make is taken back.
+    let first = AdministrationCommand.deny(pin(8), force: false)
+    #expect(await repeating.refusal(of: first, ended) == .tokenEnded)
+    #expect(await repeating.outcome().denied == [[pin(9)], [pin(9)]])
   }
 
   @Test("what somebody decided again since is not taken back with it")
