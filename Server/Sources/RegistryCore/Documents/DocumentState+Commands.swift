@@ -194,7 +194,9 @@ extension DocumentState {
   }
 
   /// Publishes a key no more, without denying it: an endpoint that shows it again has it confirmed anew. Also for what is left
-  /// of endpoints that spoke for some of its hosts: nobody would find out that they do not show it any more.
+  /// of endpoints that spoke for some of its hosts: nobody would find out that they do not show it any more. And for other endpoints
+  /// of its hosts alone, or these would have it on their list all the same; but not for one that would be left bare, which nobody
+  /// asked for.
   package mutating func revoke(
     _ pin: SPKIPin, at id: String, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
@@ -208,9 +210,14 @@ extension DocumentState {
     let near = orphans.filter { orphan in
       has(orphan) && patterns.contains { $0.overlaps(orphan.patterns[0]) }
     }
+    let beside = live.filter { other in
+      other.id != id && has(other) && !leavesBare(other, without: pin)
+        && other.patterns.allSatisfy { !patterns.isDisjoint(with: $0.covering) }
+    }
     let places = Set((asked + near).map(\.place))
     let alike =
       (live.filter { $0.id == id } + orphans.filter { places.contains($0.place) }).filter(has)
+      + beside
     let bare = alike.filter { leavesBare($0, without: pin) }
     guard force || bare.isEmpty else { throw leavesWithoutPin(bare, without: pin) }
     var next = self

@@ -86,7 +86,8 @@ struct AdministrationRoutes: Sendable {
       }
       var body = members
       body["changes"] = .array(changes.map { .object($0.shown) })
-      body["warnings"] = .texts(warnings + (await copyFailures(of: command.file)))
+      body["warnings"] = .texts(
+        warnings + (await stillListed(after: command)) + (await copyFailures(of: command.file)))
       return APIResponse(status: status, body: body)
     } catch {
       guard case .editedMeanwhile = error else { throw APIError(error) }
@@ -94,6 +95,21 @@ struct AdministrationRoutes: Sendable {
     // It waited for an edit of the configuration, and is judged by what that says: also whether it needs a second person.
     return try await perform(
       command, call, why: why, status: status, members, warnings: warnings)
+  }
+
+  /// Whose lists go on having a key for hosts that it was revoked for.
+  private func stillListed(after command: AdministrationCommand) async -> [String] {
+    guard case .revoke(let file, let id, let pin, _) = command else { return [] }
+    let documents = await administration.documents()
+    let patterns = documents.filter { $0.file == file }.flatMap { $0.patterns(of: id) }
+    return documents.flatMap { document in
+      document.listing(pin).compactMap { other -> String? in
+        let hosts = other.patterns.filter { patterns.contains(where: $0.overlaps) }
+        guard !hosts.isEmpty else { return nil }
+        return "the key is still listed for \(hosts.map(\.description).joined(separator: ", "))"
+          + " by \(other.id) in \(document.file); hint: revoke it there, too"
+      }
+    }
   }
 
   /// The endpoint that a key is staged at.

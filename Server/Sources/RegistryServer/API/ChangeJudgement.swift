@@ -252,6 +252,19 @@ struct JudgedDocument: Sendable {
     return next.endpoints(configured: configured).first { $0.id == endpoint.id }
   }
 
+  /// Who has a key on the list, also what is left of endpoints that left.
+  func listing(_ pin: SPKIPin) -> [WatchedEndpoint] {
+    guard !state.deniedPins.contains(pin) else { return [] }
+    return (endpoints + state.orphans).filter {
+      state.keysByEndpoint[$0.id]?.keys.contains { $0.pin == pin } == true
+    }
+  }
+
+  /// The hosts of an endpoint, with those that it left alone.
+  func patterns(of id: String) -> [HostPattern] {
+    (endpoints.filter { $0.id == id } + state.orphans(of: id)).flatMap(\.patterns)
+  }
+
   /// Who speaks for a host of an endpoint that is not there yet, and has a key.
   func listing(_ endpoint: WatchedEndpoint) -> [WatchedEndpoint] {
     speaking(for: endpoint).filter { state.keysByEndpoint[$0.id]?.keys.isEmpty == false }

@@ -79,6 +79,29 @@ struct AdministrationChangeTests {
     await service.stop()
   }
 
+  @Test("who goes on listing a revoked key for its hosts is told, in other documents, too")
+  func revokeBeside() async throws {
+    let service = try await AdministeredService.running(
+      keys:
+        "[{fqdn: www.example.com}, {fqdn: www.example.com, port: 8443, file: \(Self.file)}, {fqdn: www.example.com, port: 9443, file: other.json}]"
+    )
+    func revoke(_ pin: SPKIPin) async throws -> [String] {
+      let answer = try await service.call(
+        "POST", "\(Self.endpoint)/revoke", #"{"pin":"\#(pin.base64)","force":true}"#)
+      #expect(answer.changes == ["key_revoked"], "\(answer.json)")
+      return answer["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? []
+    }
+    try await service.call("POST", "\(Self.endpoint)/stage", #"{"pin":"\#(pin(2).base64)"}"#)
+    #expect(try await revoke(pin(2)) == [])
+    let hosts = "www.example.com, *.www.example.com"
+    #expect(
+      try await revoke(pin(1)) == [
+        "the key is still listed for \(hosts) by www.example.com:8443 in \(Self.file); hint: revoke it there, too",
+        "the key is still listed for \(hosts) by www.example.com:9443 in other.json; hint: revoke it there, too",
+      ])
+    await service.stop()
+  }
+
   @Test("a denied key is refused in every document, and allowed again by its pin in the path")
   func denials() async throws {
     let service = try await AdministeredService.running(

@@ -178,6 +178,33 @@ import Testing
     #expect(state.keysByEndpoint[Self.a]?.keys == [])
   }
 
+  @Test(
+    "a revoked key leaves every endpoint of the same hosts, but for wider ones and one that has no other"
+  )
+  func revokeBeside() throws {
+    func endpoint(_ port: UInt16, _ pattern: String) throws -> WatchedEndpoint {
+      WatchedEndpoint(
+        fqdn: HostName.literal("a.example"), port: port, patterns: [try HostPattern(pattern)])
+    }
+    for (own, pattern, keys, left) in [
+      ("a.example", "a.example", [1, 3], [3]), ("a.example", "a.example", [1], [1]),
+      ("*.example", "a.example", [1, 3], [3]), ("*.example", "a.example", [1], [1]),
+      ("a.example", "*.example", [1, 3], [1, 3]), ("a.example", "b.example", [1, 3], [1, 3]),
+    ] as [(String, String, [UInt8], [UInt8])] {
+      let (asked, other) = (try endpoint(443, own), try endpoint(8443, pattern))
+      var state = DocumentState()
+      for (id, pins) in [(asked.id, [1, 2]), (other.id, keys)] as [(String, [UInt8])] {
+        state.keysByEndpoint[id] = EndpointKeys(
+          keys: pins.map { KnownKey(pin: pin($0), firstSeen: 1, lastSeen: 9) })
+      }
+      let entries = try state.revoke(
+        pin(1), at: asked.id, configured: [asked, other], force: false, Self.request)
+      #expect(entries.map(\.endpoint) == [asked.id] + (left.contains(1) ? [] : [other.id]))
+      #expect(state.keysByEndpoint[asked.id]?.keys.map(\.pin) == [pin(2)])
+      #expect(state.keysByEndpoint[other.id]?.keys.map(\.pin) == left.map { pin($0) })
+    }
+  }
+
   @Test("denying everything leaves what was denied last, for an empty registry is never published")
   func denyAll() throws {
     var state = Self.settled()

@@ -229,6 +229,21 @@ extension ConsoleTests {
       await stage.stop()
     }
 
+    @Test("says who goes on listing a revoked key")
+    func revokedBeside() async throws {
+      let (stage, page) = try await Self.open(
+        "[{fqdn: www.example.com, file: example.json}, {fqdn: www.example.com, port: 8443, file: example.json}]"
+      )
+      try await page.press("Revoke \(pin(1).base64)")
+      try await page.press("Revoke", in: "dialog")
+      try await page.wait(for: "The server refused:", in: "dialog .warning")
+      try await page.fill("Type www.example.com", with: "www.example.com")
+      try await page.press("Revoke all the same", in: "dialog")
+      try await page.wait(for: "by www.example.com:8443 in example.json", in: "#notice")
+      #expect(try await page.troubles(expecting: [409]) == [])
+      await stage.stop()
+    }
+
     @Test("revokes, pauses, changes, takes out and brings back")
     func administering() async throws {
       let (stage, page) = try await Self.open(

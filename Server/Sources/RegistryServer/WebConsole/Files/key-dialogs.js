@@ -62,7 +62,10 @@ export function revokeKey(file, id, pin, refresh) {
     fields: [reason(false)],
     verb: "Revoke",
     act: guarded((values, force) => api.revoke(file, id, { pin, ...values, force }), "Revoke all the same"),
-    done: () => { notify("The key is revoked."); refresh(); },
+    done: ({ warnings }) => {
+      notify(["The key is revoked.", ...warnings.map((message) => sentence({ message }))].join(" "));
+      refresh();
+    },
   });
 }
 
