@@ -41,7 +41,8 @@ extension AdministrationRoutes {
         body: try call.canonicalBody(), what: kind, file: command.file, endpoint: endpoint,
         pin: pin,
         why: why, warnings: warnings, basis: basis, who: call.administrator.name,
-        token: call.administrator.tokenID, at: now, expires: now + Proposal.life))
+        token: call.administrator.tokenID, at: now,
+        expires: min(now + Proposal.life, call.administrator.expires)))
     proposals.tell(.warn, "change_proposed", proposal)
     var body = members
     body["changes"] = .array([])

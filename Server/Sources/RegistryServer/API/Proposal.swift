@@ -36,7 +36,7 @@ struct Proposal: Sendable, Equatable {
   /// When somebody last said that a confirmation is being carried out; `nil` while it waits. No part of what it is.
   var confirming: Int64?
 
-  /// How long it can be confirmed, in seconds.
+  /// How long it can be confirmed, in seconds, if its token counts as long.
   static let life: Int64 = 86_400
   /// A mark that stays as it is for so many seconds is nobody's any more: whoever carried it out was ended.
   static let longestConfirmation: Int64 = 120

@@ -162,7 +162,7 @@ final class ProposalBook: Sendable {
     guard let place = proposals.firstIndex(where: { $0.id == id }) else {
       throw APIError(
         404, "no such proposal",
-        hint: "it was confirmed, taken back, or is a day old; admin pending lists what waits")
+        hint: "it was confirmed, taken back, or expired; admin pending lists what waits")
     }
     guard !isBeingConfirmed(proposals[place], at: now) else {
       throw APIError(

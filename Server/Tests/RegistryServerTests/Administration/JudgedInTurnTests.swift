@@ -167,6 +167,26 @@ struct JudgedInTurnTests {
     await service.stop()
   }
 
+  @Test("a proposal waits no longer than the token counts that proposed it")
+  func endedWithItsToken() async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    let issued = service.scripted.clock.now()
+    let token = try service.token("alice", issued: issued, ttl: 600)
+    let proposed = try await service.call(
+      "POST", "/denials", Self.deny(pin(9)), headers: ["Authorization": "Bearer \(token)"])
+    #expect(proposed.status == 202, "\(proposed.json)")
+    #expect(proposed["proposal", "expires"]?.integerValue == issued + 600)
+    let id = try #require(proposed["proposal", "id"]?.stringValue)
+    let (late, _) = try await Self.propose(service, "/denials", Self.deny(pin(8)))
+    service.scripted.clock.advance(600)
+    let open = try await Self.call(service, as: "reader", "GET", "/proposals")
+    #expect(open["proposals"]?.arrayValue?.count == 1)
+    #expect(open["proposals", "0", "id"] == .string(late))
+    #expect(try await Self.confirm(service, as: "bob", id).status == 404)
+    #expect(try await Self.confirm(service, as: "bob", late).status == 200)
+    await service.stop()
+  }
+
   @Test(
     "what one person asked for, and waits while a second person is asked for by an edit, is proposed",
     arguments: ["/denials", AdministeredService.endpoint + "/stage"], [false, true])
