@@ -195,7 +195,8 @@ extension DocumentState {
   /// Has clients ask for other terms.
   ///
   /// - Returns: nothing if they do already.
-  /// - Throws: ``AdministrationError/termsDiffer(_:_:)`` and ``AdministrationError/lacksCA(_:)`` unless forced.
+  /// - Throws: ``AdministrationError/termsDiffer(_:_:)``, ``AdministrationError/lacksCA(_:)`` and, if servers show a held key
+  ///   that clients accept by its CA alone until then, ``AdministrationError/leavesWithoutPin(_:areStaged:)`` unless forced.
   package mutating func setTerms(
     _ terms: HostTerms, of id: String, configured: [WatchedEndpoint], force: Bool,
     _ request: Request
@@ -218,6 +219,11 @@ extension DocumentState {
       guard terms.demanded.isEmpty || paths.allSatisfy({ !usable.isDisjoint(with: $0) }) else {
         throw .lacksCA(endpoint.patterns.map(\.description))
       }
+      let shown = keysByEndpoint[id]?.held.values.filter(\.isShown) ?? []
+      let isRefused = shown.contains { key in
+        !isVouched(for: key, by: terms) && before.map { isVouched(for: key, by: $0) } == true
+      }
+      guard !isRefused else { throw .leavesWithoutPin(endpoint.patterns.map(\.description)) }
     }
     self = next
     var entry = request.entry("terms_changed", id)
@@ -230,8 +236,12 @@ extension DocumentState {
     guard alert.kind == .keyHeld, let terms, let pin = alert.pin,
       let held = keysByEndpoint[alert.endpoint]?.candidates[pin]
     else { return false }
-    let paths = held.paths.isEmpty ? [held.chain.above] : Array(held.paths.values)
-    return isVouched(for: paths, by: terms)
+    return isVouched(for: held, by: terms)
+  }
+
+  private func isVouched(for held: CandidateKey, by terms: HostTerms) -> Bool {
+    isVouched(
+      for: held.paths.isEmpty ? [held.chain.above] : Array(held.paths.values), by: terms)
   }
 
   /// Whether apps accept a key all the same that their document does not list yet.

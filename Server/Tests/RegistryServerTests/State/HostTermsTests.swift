@@ -103,6 +103,31 @@ import Testing
     #expect(throws: AdministrationError.lacksCA(["a.test"])) { try set(Self.terms(.all, 100)) }
   }
 
+  @Test("are not changed while a held key is shown that a CA alone lets in, but by force")
+  func letsInByCA() throws {
+    let endpoint = try Self.endpoint("a.test", ["a.test"], Self.terms(.any, 101))
+    for (authority, isShown) in [(101, true), (101, false), (102, true)] as [(UInt8, Bool)] {
+      var bench = LedgerBench()
+      bench.now = Self.now - 60
+      bench.see([(LedgerBench.here, "a", .key(1))])
+      bench.see([(LedgerBench.here, "a", .key(2, under: authority))], 3)
+      if !isShown { bench.see([(LedgerBench.here, "a", .key(1))], 4) }
+      var state = DocumentState()
+      state.keysByEndpoint[endpoint.id] = bench.endpointKeys
+      func set(_ terms: HostTerms, force: Bool = false) throws {
+        _ = try state.setTerms(
+          terms, of: endpoint.id, configured: [endpoint], force: force, Self.request)
+      }
+      if authority == 101, isShown {
+        let refused = AdministrationError.leavesWithoutPin(["a.test"])
+        #expect(throws: refused) { try set(.standard) }
+        try set(Self.terms(.any, 101, 102))
+        #expect(throws: refused) { try set(Self.terms(.any, 102)) }
+      }
+      try set(.standard, force: authority == 101 && isShown)
+    }
+  }
+
   @Test("of an endpoint that was added are kept with it")
   func added() throws {
     var state = DocumentState()

@@ -36,8 +36,9 @@ export function changeCAs(file, { id, terms }, refresh) {
     act: guarded(({ ca, ...values }, force) => api.changeTerms(file, id, {
       ...values, force, ca: ca.split(/\s+/).filter((pin) => pin !== ""),
     }), "Change by force", () => ({
-      why: "its servers show paths with none of these CAs. Apps that pin would be locked out of:",
-      instead: "Name the CAs that issue their certificates, or force it.",
+      why: "its servers show paths with none of these CAs, or a held key that only a CA lets in until now. Apps that pin would be "
+        + "locked out of:",
+      instead: "Name the CAs that issue their certificates, approve the key, or force it.",
     })),
     done: () => { notify(`Apps ask at ${id} for what you said, from their next list on.`); refresh(); },
   });
