@@ -175,6 +175,10 @@ SCENES = {
         (True, 1, {"listener_certificate_ends_timestamp_seconds": steady(7 * DAY)}),
         (False, 1, {"listener_certificate_ends_timestamp_seconds": steady(8 * DAY)}),
     ],
+    "ListenerCertificateExpired": [
+        (True, 61, {"listener_certificate_ends_timestamp_seconds": steady(3600)}),
+        (False, 59, {"listener_certificate_ends_timestamp_seconds": steady(3600)}),
+    ],
     "TwoLeaders": [
         (True, 3, {'leader{instance="1"}': steady(1), 'leader{instance="2"}': steady(1)}),
         (False, 3, {'leader{instance="1"}': steady(1), 'leader{instance="2"}': steady(0)}),

@@ -216,6 +216,45 @@ import Testing
     await server.service.stop()
   }
 
+  @Test("the end of the listener's certificate is told wherever an operator looks, until renewed")
+  func certificateEnd() async throws {
+    let settings = ", certificate: DIR/site.pem, private_key: DIR/site.key"
+    let server = try ScriptedService(keys: Self.one, server: settings)
+    let (now, day) = (server.clock.now(), Int64(86_400))
+    let authority = try CertificateAuthority.makeRoot(
+      name: "Listener Root", validity: .days(1000, from: now))
+    func install(ending left: Int64) throws {
+      let identity = try authority.issue(
+        names: ["site.test"], validity: Validity(notBefore: now - day, notAfter: now + left))
+      try server.directory.write(identity.certificateChainPEM, to: "site.pem")
+      try server.directory.write(identity.keyPEM, to: "site.key")
+    }
+    /// That it is told, and whether as an outage; `config check` and the probes say the same.
+    func told() async throws -> [String] {
+      let report = server.service.health.facts(of: server.service.documents).readiness
+      let trial = try await ConfigurationTrial(server.configuration, at: server.clock.now())
+      let isOfListener: (String) -> Bool = { $0.contains("the server's own listener ") }
+      #expect(report.reasons.filter(isOfListener) == trial.warnings.filter(isOfListener))
+      return report.kinds.filter { $0 == .listener }.map(\.rawValue)
+        + [server.service.health.listenerEnd].compactMap { $0.map { "\($0.isRefusing)" } }
+    }
+    try install(ending: 8 * day)
+    try await server.start()
+    #expect(try await told() == [])
+    server.clock.advance(day + 1)
+    #expect(try await told() == ["listener", "false"])
+    server.clock.advance(7 * day)
+    #expect(try await told() == ["listener", "true"])
+    try install(ending: 12 * day)
+    try await server.reload(keys: Self.one, server: settings)
+    #expect(try await told() == ["listener", "false"])
+    #expect(server.log.events("listener_certificate_ends").count == 1)
+    try install(ending: 90 * day)
+    try await server.reload(keys: Self.one, server: settings)
+    #expect(try await told() == [])
+    await server.service.stop()
+  }
+
   @Test("goes by another read time-out from the next request on")
   func readTimeout() async throws {
     let server = try ScriptedService(keys: Self.one, server: ", read_timeout: 10m")

@@ -41,6 +41,8 @@ public struct ServerAlert: Sendable, Hashable {
     case storing
     /// The machine's clock jumped, and the server does not go by it. About the server, of no document.
     case clock
+    /// The certificate that this server shows its own callers ends soon, or has ended. About the server, of no document.
+    case listenerCertificateEnds = "listener-certificate-ends"
     /// The store goes by another signing key than this server's: nothing is decided or signed.
     case otherSigningKey = "other-signing-key"
     /// What the store has of the document is not as a server with the key wrote it, or is gone: nothing is

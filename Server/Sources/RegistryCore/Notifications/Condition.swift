@@ -96,8 +96,7 @@ package struct Condition: Sendable, Hashable {
     switch kind {
     // Nobody leads on a store that does not answer, or is not believed.
     case .alert(.clock), .alert(.storing), .alert(.sealBroken), .alert(.otherSigningKey),
-      .storeAway,
-      .tokenEnds, .refusalsRise:
+      .alert(.listenerCertificateEnds), .storeAway, .tokenEnds, .refusalsRise:
       false
     default: true
     }
@@ -209,6 +208,18 @@ extension Condition {
           isRefusing: last.leaves.compactMap(\.expiry).contains { $0 <= now }))
     }
     return found
+  }
+
+  /// That the certificate of the server's own listener ends soon, or has ended; `nil` if it has time. Once it has ended it
+  /// wakes people as if apps were refused: none gets a list here, so those that meet a new key are.
+  package static func listenerEnd(_ end: Int64, at now: Int64) -> Condition? {
+    guard end - now < certificateNotice else { return nil }
+    return Condition(
+      .alert(.listenerCertificateEnds), since: end - certificateNotice,
+      message: "the certificate of the server's own listener \(ending(end, now))"
+        + (end > now ? "" : ", and apps that ask this server get no list")
+        + "; hint: renew server.certificate, and send SIGHUP",
+      isRefusing: end <= now)
   }
 
   /// In how many hours or days something ends, or that it has.

@@ -171,7 +171,7 @@ extension AdministrationRoutes {
       awaitedStore: services.health.awaitedStore,
       silences: services.metrics?.vantages.silences ?? [:],
       left: services.health.leftDocuments(at: administration.clock.now()).map(\.alert),
-      copies: services.health.unwrittenCopies)
+      copies: services.health.unwrittenCopies, listenerEnd: services.health.listenerEnd)
     var body = overview.json(limit: limit)
     body["reports"] =
       overview.awaitedStore == nil

@@ -14,6 +14,7 @@ final class ServiceHealth: Sendable {
     var awaitedStore: AwaitedStore?
     var leftDocuments: [String: Int64] = [:]
     var unwrittenCopies: [String: UnwrittenCopy] = [:]
+    var listener: ListenerEnd?
     var isStopping = false
   }
 
@@ -29,6 +30,12 @@ final class ServiceHealth: Sendable {
     var reason: String
     var isLacking: Bool
     let since: Int64
+  }
+
+  /// When the first certificate ends that this server shows its own callers, and the clock that says so.
+  private struct ListenerEnd {
+    let end: Int64
+    let now: @Sendable () -> Int64
   }
 
   private let state = Locked(State())
@@ -89,6 +96,18 @@ final class ServiceHealth: Sendable {
           + (copy.isLacking ? "; apps that read the copy lack what was decided since" : ""),
         isRefusing: copy.isLacking)
     }
+  }
+
+  /// The certificate that this server shows its own callers ends then, in Unix seconds of this clock; `nil` if it shows none.
+  func listener(endsAt end: Int64?, by now: @escaping @Sendable () -> Int64) {
+    state.withLock { $0.listener = end.map { ListenerEnd(end: $0, now: now) } }
+  }
+
+  /// That this certificate ends soon, or has ended; `nil` if it has time.
+  var listenerEnd: Condition? {
+    // Outside of the lock, which the clock takes if it finds that it jumped.
+    guard let listener = state.withLock({ $0.listener }) else { return nil }
+    return Condition.listenerEnd(listener.end, at: listener.now())
   }
 
   /// A document that was published is not configured any more.
@@ -159,12 +178,14 @@ final class ServiceHealth: Sendable {
   /// What is known at this moment.
   func facts(of documents: PublishedDocuments) -> HealthFacts {
     let (waiting, hasDocument) = (documents.waitingFiles, documents.hasDocument)
+    let listenerTrouble = listenerEnd?.message
     return state.withLock { state in
       HealthFacts(
         waitingFiles: waiting, hasDocument: hasDocument,
         missingFirstProbes: state.missingFirstProbes,
         failures: state.failures, refusedConfiguration: state.refusedConfiguration,
-        clockTrouble: state.clockTrouble, awaitedStore: state.awaitedStore?.reason,
+        clockTrouble: state.clockTrouble, listenerTrouble: listenerTrouble,
+        awaitedStore: state.awaitedStore?.reason,
         isStopping: state.isStopping)
     }
   }
@@ -201,6 +222,8 @@ struct HealthFacts: Sendable, Equatable {
   var refusedConfiguration: String?
   /// Why the server does not go by the machine's clock; `nil` if it does.
   var clockTrouble: String?
+  /// That the certificate of the server's own listener ends soon, or has ended; `nil` if it has time.
+  var listenerTrouble: String?
   /// Why the store has not answered since the server started; `nil` once it did.
   var awaitedStore: String?
   /// Whether the server is about to stop.
@@ -240,6 +263,7 @@ struct HealthFacts: Sendable, Equatable {
   ///   publishes some: an endpoint that has been down since before the start must not take the
   ///   documents of all others out of service, but one that was merely not probed yet should not
   ///   be answered for.
+  /// - The end of the listener's certificate does not make it unready: a proxy in front may not look at it.
   /// - A store that fails does not make it unready: the last documents are still right.
   /// - One that has not answered since the start does: what is published then are copies, which nobody keeps true.
   /// - One that is not believed does, by another signing key or a broken seal: nothing is decided here, so no
@@ -254,7 +278,7 @@ struct HealthFacts: Sendable, Equatable {
     reasons += waiting
     reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.reason)" }
     reasons += refusedConfiguration.map { ["the configuration was not read again: \($0)"] } ?? []
-    reasons += clockTrouble.map { [$0] } ?? []
+    reasons += [clockTrouble, listenerTrouble].compactMap(\.self)
     return HealthReport(
       status: isReady ? "ready" : "not ready", isGood: isReady, reasons: reasons, kinds: kinds)
   }
@@ -266,6 +290,7 @@ struct HealthFacts: Sendable, Equatable {
     if !waitingFiles.isEmpty { kinds.insert(.waiting) }
     if refusedConfiguration != nil { kinds.insert(.configuration) }
     if clockTrouble != nil { kinds.insert(.clock) }
+    if listenerTrouble != nil { kinds.insert(.listener) }
     return HealthReport.Kind.allCases.filter(kinds.contains)
   }
 
@@ -325,6 +350,8 @@ struct HealthReport: Sendable, Equatable {
     case configuration
     /// The machine's clock jumped; the server goes on by the time that passed.
     case clock
+    /// The certificate of the server's own listener ends soon, or has ended.
+    case listener
   }
 
   /// The same without names.

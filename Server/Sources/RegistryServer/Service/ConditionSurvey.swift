@@ -5,7 +5,7 @@ import SslPinningRules
 ///
 /// - What probes show is told by the server that leads. Another one knows it, too, and would tell it twice.
 /// - What each server sees for itself, as a store that does not answer it or is not believed, or a copy that it cannot write,
-///   is told by each.
+///   or its listener's certificate, is told by each.
 actor ConditionSurvey {
   private let duty: Replication
   private let services: CoordinatorServices
@@ -99,6 +99,7 @@ actor ConditionSurvey {
             + " whose certificates an authority issued",
           isRefusing: true))
     }
+    if let end = services.health.listenerEnd { found.append(end) }
     return found + services.health.unwrittenCopies + tokens.ending(at: now)
   }
 }

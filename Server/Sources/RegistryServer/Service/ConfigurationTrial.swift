@@ -53,7 +53,7 @@ public struct ConfigurationTrial: Sendable {
     }
     var warnings: [String] = []
     do throws(HTTPServerError) {
-      warnings += try Self.tryListener(of: configuration)
+      warnings += try Self.tryListener(of: configuration, at: now)
     } catch { throw .listening(error) }
     UnusedKeySets.warn(of: configuration, log)
     DescriptorLimit.warn(of: configuration, log)
@@ -83,10 +83,10 @@ public struct ConfigurationTrial: Sendable {
   }
 
   private static func tryListener(
-    of configuration: ServerConfiguration
+    of configuration: ServerConfiguration, at now: Int64
   ) throws(HTTPServerError) -> [String] {
-    _ = try configuration.server.listenerIdentity()
-    var warnings: [String] = []
+    let end = try configuration.server.listenerIdentity()?.ends
+    var warnings = [end.flatMap { Condition.listenerEnd($0, at: now)?.message }].compactMap(\.self)
     let addresses = [
       configuration.listen, configuration.metricsListen, configuration.administration.listen,
     ]

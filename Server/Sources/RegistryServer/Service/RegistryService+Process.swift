@@ -150,6 +150,15 @@ extension RegistryService {
     return id
   }
 
+  /// Has metrics, probes, notifications and the log tell when the certificate ends that the listener shows from now on.
+  func tellEnd(of identity: ListenerIdentity?) {
+    metrics.service.listener(endsAt: identity?.ends)
+    health.listener(endsAt: identity?.ends) { [clock] in clock.now() }
+    if let end = health.listenerEnd {
+      log.event(.warn, "listener_certificate_ends", ["message": end.message])
+    }
+  }
+
   /// A configuration that was to be read again is no good.
   ///
   /// - Parameter isRead: whether it could be read, so that it ended tokens.

@@ -175,7 +175,7 @@ public final class RegistryService: Sendable {
     } catch {
       throw .listening(error)
     }
-    metrics.service.listener(endsAt: listeners.identity?.ends)
+    tellEnd(of: listeners.identity)
     let isOpen = health.awaitedStore == nil
     let work = Task { [self] in
       if !isOpen, !(await waitForStore()) { return }
@@ -477,7 +477,7 @@ public final class RegistryService: Sendable {
   ) throws(HTTPServerError) {
     guard var listeners = running.withLock({ $0?.listeners }) else { return }
     try listeners.change(configuration, to: identity)
-    metrics.service.listener(endsAt: listeners.identity?.ends)
+    tellEnd(of: listeners.identity)
     running.withLock { $0?.listeners = listeners }
   }
 

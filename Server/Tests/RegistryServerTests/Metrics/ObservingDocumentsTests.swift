@@ -87,6 +87,9 @@ struct ObservingDocumentsTests {
     "document-late": ["SslPinningDocumentOld", "SslPinningDocumentExpired"],
     "key-set-ends": ["SslPinningKeySetEnds"],
     "token-ends": ["SslPinningTokenEnds"],
+    "listener-certificate-ends": [
+      "SslPinningListenerCertificateExpires", "SslPinningListenerCertificateExpired",
+    ],
     "clock": ["SslPinningClockDoubted"],
   ]
 
@@ -97,7 +100,7 @@ struct ObservingDocumentsTests {
     "SslPinningNoLeader", "SslPinningTwoLeaders", "SslPinningOpenAlerts", "SslPinningStoreSlow",
     "SslPinningRequestsFail", "SslPinningReportsNotKept", "SslPinningNotificationsFail",
     "SslPinningConfigurationRefused", "SslPinningLogDropped", "SslPinningSeriesRefused",
-    "SslPinningWatchingStuck", "SslPinningListenerCertificateExpires",
+    "SslPinningWatchingStuck",
   ]
 
   /// The severities that each kind of notification may have, by the column "Apps are refused" of `notifications.md`.

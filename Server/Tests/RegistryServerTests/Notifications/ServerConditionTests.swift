@@ -185,4 +185,31 @@ struct ServerConditionTests {
     await server.stop()
     await receiver.stop()
   }
+
+  @Test(
+    "when the certificate of the server's own listener ends within a week, as an outage once it has, which the overview and metrics tell, too"
+  )
+  func endingListener() async throws {
+    let server = try await AdministeredService.running(more: notify)
+    let (service, clock, day) = (server.scripted.service, server.scripted.clock, Int64(86_400))
+    let kind = "listener-certificate-ends"
+    let end = clock.now() + 8 * day
+    service.health.listener(endsAt: end) { clock.now() }
+    #expect(try await server.call("GET", "/overview")["alertsTotal"] == 0)
+    clock.advance(day + 1)
+    #expect(await isTold(kind, "begun"))
+    #expect(told(kind).first?.json["severity"] == "warning")
+    let overview = try await server.call("GET", "/overview")
+    #expect(overview["alerts", "0", "kind"]?.stringValue == kind)
+    #expect(overview["alerts", "0", "since"]?.integerValue == end - 7 * day)
+    let page = try await PrometheusPage(server.scripted.get("/metrics").body)
+    #expect(page.samples["ssl_pinning_alerts{kind=\"\(kind)\"}"] == 1)
+    clock.advance(7 * day)
+    #expect(await isTold(kind, "begun", "begun"))
+    #expect(told(kind).last?.json["severity"] == "critical")
+    service.health.listener(endsAt: end + 90 * day) { clock.now() }
+    #expect(await isTold(kind, "begun", "begun", "over"))
+    await server.stop()
+    await receiver.stop()
+  }
 }

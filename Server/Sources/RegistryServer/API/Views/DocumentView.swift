@@ -89,6 +89,8 @@ struct ServerOverview {
   var left: [ServerAlert] = []
   /// The copies that could not be written.
   var copies: [Condition] = []
+  /// That the listener's certificate ends soon.
+  var listenerEnd: Condition?
 
   /// - Parameter limit: how many alerts and how many expiries are listed.
   func json(limit: Int) -> JSONObject {
@@ -107,6 +109,10 @@ struct ServerOverview {
     alerts += left.map { ("", $0) }
     alerts += copies.map {
       ($0.file, ServerAlert(kind: .storing, message: $0.message, since: $0.since))
+    }
+    if let end = listenerEnd {
+      alerts.append(
+        ("", ServerAlert(kind: .listenerCertificateEnds, message: end.message, since: end.since)))
     }
     alerts.sort { $0.1.since < $1.1.since }
     let expiries = expiries

@@ -50,6 +50,7 @@ export const alertKinds = {
   signing: ["bad", "Cannot sign"],
   storing: ["bad", "Cannot store"],
   clock: ["bad", "Clock not believed"],
+  "listener-certificate-ends": ["bad", "This server's own certificate ends"],
   "mass-change": ["bad", "Many endpoints changed at once"],
   "key-withdrawn": ["bad", "Key was there for a moment"],
   "too-many-keys": ["bad", "Too many new keys at once"],
