@@ -198,11 +198,11 @@ public struct EndpointKeys: Sendable, Hashable {
   }
 
   /// Whether a key waits for more probes, so that the next one should come soon. A few more probes may also
-  /// settle why a key is held, unless it waits for a person.
+  /// settle why a key is held, unless it waits for a person or is gone.
   public var isWaiting: Bool {
     candidates.values.contains { candidate in
       !candidate.isHeld || candidate.isGainingVoices
-        || candidate.probes < Self.probesWhileHeld
+        || candidate.isShown && candidate.probes < Self.probesWhileHeld
           && candidate.reasons.allSatisfy { $0 == .massChange || $0 == .vantagePoints }
     }
   }

@@ -6,14 +6,14 @@ import TLSTools
 /// Who is connected to a vantage point, and who has to go. Pure, but for the sockets that it names.
 ///
 /// - Strangers, who have not proved themselves yet, never take the place of a client: they have places of their own. If
-///   those are taken, the oldest stranger of the address with the most of them gives way to the next one, and an address
-///   that a client came from last: a registry begins hundreds of probes at once.
+///   those are taken, the oldest stranger of the address with the most of them gives way to the next one, and addresses
+///   that a client came from last, where all addresses of one key count as one: a registry begins hundreds of probes at once.
 /// - An address may begin so many handshakes a second, which is what they cost. One that a client proved itself from is
 ///   not limited for an hour.
 /// - A client gets a tunnel while it has fewer than are free. Alone it gets half of them, and however many it holds, another
 ///   key finds room: whoever stole the key of one registry does not silence this point for the others.
 struct VantageCrowd {
-  private struct Guest {
+  struct Guest {
     let address: [UInt8]
     let socket: Socket
     /// The key that it proved to have; `nil` without a tunnel.
@@ -28,7 +28,7 @@ struct VantageCrowd {
 
   private let tunnels: Int
   private let strangers: Int
-  private var guests: [Int: Guest] = [:]
+  private(set) var guests: [Int: Guest] = [:]
   private var handshakes = RateLimiter(burst: 300, interval: 100)
   /// Whose an address is, and until when it counts as a client's, in milliseconds.
   private var known: [[UInt8]: (client: SPKIPin, end: Int64)] = [:]
@@ -65,8 +65,11 @@ struct VantageCrowd {
     known[address].map { $0.end >= now } ?? false
   }
 
+  /// Those from addresses of one client are one crowd: whoever stole its key has many addresses.
   private mutating func sendAway(oneOf waiting: [Int: Guest]) {
-    let crowds = Dictionary(grouping: waiting.keys) { waiting[$0]?.address ?? [] }
+    let crowds = Dictionary(grouping: waiting.keys) { number in
+      waiting[number].map { known[$0.address]?.client.bytes ?? $0.address } ?? []
+    }
     guard let oldest = crowds.values.max(by: { $0.count < $1.count })?.min() else { return }
     guests[oldest]?.isLeaving = true
     guests[oldest]?.socket.shutdown()

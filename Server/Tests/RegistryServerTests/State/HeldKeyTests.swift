@@ -259,6 +259,27 @@ import Testing
     #expect(endpointKeys.held[pin(2)]?.reasons == [.massChange])
   }
 
+  @Test("and is probed again soon while it is shown and a few probes may settle it")
+  func soon() {
+    var context = DecisionContext()
+    context.isMassChange = true
+    var (endpointKeys, second) = (Self.settled(), Int64(0))
+    func waits(after count: Int, showing key: UInt8) -> Bool {
+      for _ in 0..<count {
+        second += 1
+        _ = endpointKeys.enter(
+          Shown(key: key).probe, at: second, rule: Self.rule, context: context)
+      }
+      return endpointKeys.isWaiting
+    }
+    #expect(waits(after: 4, showing: 2) && endpointKeys.held[pin(2)]?.reasons == [.massChange])
+    // Behind a balancer a probe or two may miss it.
+    #expect(waits(after: 2, showing: 1))
+    #expect(!waits(after: 1, showing: 1))
+    #expect(waits(after: 1, showing: 2))
+    #expect(!waits(after: 20, showing: 2))
+  }
+
   @Test("with an event when it begins, and none while it lasts")
   func told() {
     var context = DecisionContext()

@@ -316,6 +316,32 @@ struct VantageFloodTests {
     #expect(isKnown("192.0.2.1", at: 5_000_000))
   }
 
+  @Test("a key's many addresses take no other client's place among those that begin a handshake")
+  func handshakesOfOne() {
+    var (crowd, last) = (VantageCrowd(tunnels: 1000, strangers: 8), 0)
+    func enter(_ addresses: String...) {
+      for address in addresses {
+        last += 1
+        #expect(crowd.enter(last, Socket(owning: -1), from: address, at: 0))
+      }
+    }
+    var leaving: [Int] { crowd.guests.filter(\.value.isLeaving).keys.sorted() }
+    let (own, stolen) = ("192.0.2.1", ["203.0.113.1", "203.0.113.2", "203.0.113.3"])
+    for (address, client) in [(own, pin(2))] + stolen.map({ ($0, pin(1)) }) {
+      enter(address)
+      #expect(crowd.prove(last, as: client, at: 0))
+      crowd.leave(last)
+    }
+    enter(own, own, own, stolen[0], stolen[0], stolen[1], stolen[1], stolen[2])
+    #expect(leaving == [])
+    enter(own)
+    #expect(leaving == [8])
+    // A client that has most itself gives way.
+    for number in 9...10 { crowd.leave(number) }
+    enter(own, own, stolen[0])
+    #expect(leaving == [5, 8])
+  }
+
   @Test("one tunnel more than a client may have is refused as the point's fault, until one ends")
   func tunnels() async throws {
     let bench = try VantageBench { $0.tunnels = 2 }
