@@ -9,7 +9,10 @@ import SslPinningRules
 /// - The first round starts at once, in random order and as fast as the limit allows. The second spreads out:
 ///   each endpoint is probed after a random part of its pause. From then on probes come up to a tenth of the
 ///   pause early and never late: the pause is a promise.
-/// - The pause counts from the beginning of a probe.
+/// - The pause counts from the beginning of a probe, and so does the time to a quick repeat.
+/// - An endpoint whose probes take long, as one with an address that does not answer, is probed so much sooner: a change is
+///   confirmed within the same time as at others. One slow probe counts for a few more, because a silent vantage point is
+///   not waited for each time.
 /// - A failing endpoint keeps its pause: one that was down may come back with another key, which is to be published as soon as any
 ///   other.
 ///
@@ -23,6 +26,8 @@ package struct ProbeSchedule: Sendable {
     package var failingLimit: Int
     /// How soon a probe is repeated while something waits for confirmation.
     package var confirmationInterval: Int64
+    /// How many quick repeats confirm a change after the probe that meets it.
+    package var confirmingRepeats: Int64
     /// How soon a probe is repeated while a key may be about to be withdrawn: fast enough that 30 probes fit
     /// into ten minutes.
     package var closeInterval: Int64 = 20_000
@@ -31,14 +36,18 @@ package struct ProbeSchedule: Sendable {
 
     package init(
       limit: Int = 256, failingLimit: Int? = nil, confirmationInterval: Int64 = 2000,
-      quickRepeats: Int = 11
+      confirmingRepeats: Int = 2, quickRepeats: Int = 11
     ) {
       self.limit = max(1, limit)
       self.failingLimit = max(1, failingLimit ?? limit / 4)
       self.confirmationInterval = confirmationInterval
+      self.confirmingRepeats = Int64(confirmingRepeats)
       self.quickRepeats = quickRepeats
     }
   }
+
+  /// The time for the last confirming probe that each pause leaves, in milliseconds.
+  package static let probing: Int64 = 1000
 
   /// A running probe.
   package struct Turn: Sendable, Hashable {
@@ -55,6 +64,8 @@ package struct ProbeSchedule: Sendable {
     var ticket: UInt64?
     /// When the current or last probe began.
     var started: Int64?
+    /// What its probes take that are answered.
+    var taking: Int64 = 0
     /// The number of the running probe.
     var turn: UInt64?
     /// Whether the running probe counts towards `failingLimit`.
@@ -164,6 +175,7 @@ package struct ProbeSchedule: Sendable {
     let isQuick = outcome == .soon && entry.quickRepeats < settings.quickRepeats
     entry.quickRepeats = isQuick ? entry.quickRepeats + 1 : 0
     entry.isFailing = outcome == .failed
+    if !entry.isFailing { entry.taking = max(now - (entry.started ?? now), entry.taking * 3 / 4) }
     let isAskedFor = entry.isAskedFor
     entry.isAskedFor = false
     entries[id] = entry
@@ -172,7 +184,7 @@ package struct ProbeSchedule: Sendable {
     } else if isAskedFor {
       plan(id, .urgent, at: now)
     } else if isQuick {
-      plan(id, .urgent, at: now + settings.confirmationInterval)
+      plan(id, .urgent, at: max(now, (entry.started ?? now) + settings.confirmationInterval))
     } else if !entry.isPaused {
       planTurn(id, at: now, pause: outcome == .closely ? settings.closeInterval : .max)
     }
@@ -192,10 +204,19 @@ package struct ProbeSchedule: Sendable {
   /// Plans the next probe after the pause, or after `longest` if that is shorter.
   private mutating func planTurn(_ id: String, at now: Int64, pause longest: Int64 = .max) {
     guard let entry = entries[id] else { return }
-    let pause = Double(min(entry.pause, longest))
+    let pause = Double(min(pause(of: entry), longest))
     let part = entry.probes < 2 && !entry.isFailing ? 0.02...1 : 0.9...1
     let wait = Int64(pause * Double.random(in: part, using: &random))
     plan(id, entry.isFailing ? .failing : .usual, at: max(now, (entry.started ?? now) + wait))
+  }
+
+  /// The pause, less what confirming takes longer than it leaves time for; at least half of it.
+  private func pause(of entry: Entry) -> Int64 {
+    guard !entry.isFailing else { return entry.pause }
+    let longer =
+      settings.confirmingRepeats * max(0, entry.taking - settings.confirmationInterval)
+      + max(0, entry.taking - Self.probing)
+    return max(entry.pause / 2, entry.pause - longer)
   }
 
   private mutating func plan(_ id: String, _ line: ProbeQueues.Line, at due: Int64) {

@@ -71,13 +71,17 @@ public struct TLSConfiguration: Sendable, Equatable {
 }
 
 extension TLSConfiguration {
-  /// Milliseconds between the end of one probe and the next: the interval, less what confirming a
-  /// change takes after the probe that meets it, and a second for the probes themselves.
+  /// Milliseconds from the beginning of one probe to the next: the interval, less what confirming a
+  /// change takes after the probe that meets it, and a second for the last of these probes. Endpoints whose probes take longer
+  /// are probed sooner (``ProbeSchedule``).
   ///
   /// A client asks for a newer list at most once in 10 seconds for a host and its key. So the gap
   /// after an unannounced change is at most the interval and those 10 seconds.
   var pauseBetweenProbes: Int64 {
-    max(1000, interval - Int64(max(1, confirmations) - 1) * confirmationInterval - 1000)
+    max(
+      1000,
+      interval - Int64(max(1, confirmations) - 1) * confirmationInterval
+        - ProbeSchedule.probing)
   }
 }
 

@@ -59,7 +59,7 @@ extension ProbeSchedule.Settings {
   /// then still waits goes on with the next probe.
   init(_ tls: TLSConfiguration) {
     self.init(
-      confirmationInterval: tls.confirmationInterval,
+      confirmationInterval: tls.confirmationInterval, confirmingRepeats: tls.confirmations - 1,
       quickRepeats: max(1, 4 * tls.confirmations) - 1)
   }
 }

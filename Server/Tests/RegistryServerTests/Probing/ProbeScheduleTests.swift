@@ -47,7 +47,7 @@ struct ProbeScheduleTests {
     #expect((perSecond.values.min() ?? 0) > 8)
   }
 
-  @Test("what waits for confirmation is probed again after the probe interval, before all others")
+  @Test("what waits for confirmation is probed again, an interval after its probe began, before all others")
   func quickRepeats() {
     var settings = ProbeSchedule.Settings(limit: 4)
     settings.confirmationInterval = 2000
@@ -60,8 +60,8 @@ struct ProbeScheduleTests {
     // The first round takes 25 s: the repeats do not wait for its end.
     simulation.run(until: 2 * Self.pause)
     let gaps = simulation.gaps("e7")
-    #expect(gaps[0] == 2100)
-    #expect(gaps[1] == 2100)
+    #expect(gaps[0] == 2000)
+    #expect(gaps[1] == 2000)
     #expect(gaps[2] > 10_000)
   }
 
@@ -75,6 +75,56 @@ struct ProbeScheduleTests {
     #expect(gaps[11] >= 10_000)
     #expect(gaps[12...22].allSatisfy { $0 == 2000 })
     #expect(gaps[23] >= Self.pause * 9 / 10)
+  }
+
+  /// The longest time from a change right after a probe began to the end of the third probe that shows it.
+  ///
+  /// - Parameter quiet: how many probes show nothing new before each change.
+  private func longestChange(
+    after quiet: Int = 1, _ taking: @escaping (_ now: Int64) -> Int64
+  ) -> Int64 {
+    var (change, shown, longest): (Int64?, Int, Int64) = (nil, 0, 0)
+    var unchanged = 0
+    var simulation = simulation(1) { _, now in
+      let duration = taking(now)
+      guard let since = change else {
+        unchanged += 1
+        if unchanged % quiet == 0 { change = now }
+        return (duration, .onSchedule)
+      }
+      shown += 1
+      guard shown == 3 else { return (duration, .soon) }
+      longest = max(longest, now + duration - since)
+      (change, shown) = (nil, 0)
+      return (duration, .onSchedule)
+    }
+    simulation.run(until: 1000 * Self.pause)
+    return longest
+  }
+
+  @Test(
+    "a change is confirmed within the interval where an address does not answer, too",
+    arguments: [100, 1000, 1500, 3000, 5000])
+  func slowPlaces(_ taking: Int64) {
+    #expect((57_000...60_000).contains(longestChange { _ in taking }))
+  }
+
+  @Test("and where a vantage point does not, which is waited for once a minute", arguments: 1...3)
+  func silentPoint(_ quiet: Int) {
+    var last: Int64 = -60_000
+    let longest = longestChange(after: quiet) { now in
+      guard now - last >= 60_000 else { return 1000 }
+      last = now
+      return 5000
+    }
+    #expect(longest <= 60_000)
+  }
+
+  @Test("however long its probes take, an endpoint is probed at most twice as often")
+  func slowest() {
+    var simulation = simulation(1) { _, _ in (20_000, .onSchedule) }
+    simulation.run(until: 20 * Self.pause)
+    #expect(simulation.gaps("e0").dropFirst().allSatisfy { $0 >= Self.pause / 2 * 9 / 10 })
   }
 
   @Test("an endpoint that fails keeps its pause: it may come back with another key")
