@@ -35,7 +35,8 @@ final class ConnectionDeadlines: Sendable {
 
   private struct Open {
     var connections: [ObjectIdentifier: HTTPConnection] = [:]
-    /// How many each caller has.
+    /// Those of callers that may have only so many, and how many each has. Behind a trusted proxy are many callers.
+    var limited: Set<ObjectIdentifier> = []
     var counts: [[UInt8]: Int] = [:]
   }
 
@@ -56,13 +57,16 @@ final class ConnectionDeadlines: Sendable {
   /// - Parameter isLimited: whether its address may have only so many.
   /// - Returns: false if it is one too many.
   func begin(_ connection: HTTPConnection, isLimited: Bool) -> Bool {
-    set(connection, isIdle: true) { $0.header }
+    // Not idle: a handshake takes a client that is far away longer than a connection may be that.
+    set(connection) { $0.header }
     return open.withLock { open in
       open.connections[ObjectIdentifier(connection)] = connection
+      let all = count.wrappingAdd(1, ordering: .relaxed).newValue
+      guard isLimited else { return true }
+      open.limited.insert(ObjectIdentifier(connection))
       let ofOne = open.counts[connection.bucket, default: 0] + 1
       open.counts[connection.bucket] = ofOne
-      let all = count.wrappingAdd(1, ordering: .relaxed).newValue
-      return !isLimited || ofOne <= (all > crowd ? limits.inACrowd : limits.usual)
+      return ofOne <= (all > crowd ? limits.inACrowd : limits.usual)
     }
   }
 
@@ -88,26 +92,31 @@ final class ConnectionDeadlines: Sendable {
         return
       }
       count.subtract(1, ordering: .relaxed)
+      guard open.limited.remove(ObjectIdentifier(connection)) != nil else { return }
       let rest = open.counts[connection.bucket, default: 1] - 1
       open.counts[connection.bucket] = rest > 0 ? rest : nil
     }
   }
 
-  /// Cuts connections so that others can be accepted, where the server is full: ``HeldConnection/leaving(_:_:at:)``.
+  /// Cuts connections so that others can be accepted, where the server is full: ``HeldConnection/leaving(_:_:share:at:)``.
   ///
   /// - Parameter count: how many at most; fewer where others are about to end.
   func makeRoom(_ count: Int) {
     let now = Self.now()
     open.withLock { open in
-      let held = open.connections.values.filter {
-        $0.later == nil && !$0.isCut.load(ordering: .relaxed)
-      }.map {
+      let held = open.connections.filter {
+        $0.value.later == nil && !$0.value.isCut.load(ordering: .relaxed)
+      }.map { id, connection in
         HeldConnection(
-          connection: $0, of: open.counts[$0.bucket, default: 0],
-          isIdle: $0.isIdle.load(ordering: .relaxed), since: $0.since.load(ordering: .relaxed))
+          connection: connection,
+          of: open.limited.contains(id) ? open.counts[connection.bucket, default: 0] : 0,
+          isIdle: connection.isIdle.load(ordering: .relaxed),
+          since: connection.since.load(ordering: .relaxed))
       }
       let ending = open.connections.values.count { $0.isCut.load(ordering: .relaxed) }
-      for connection in HeldConnection.leaving(held, count - ending, at: now) {
+      for connection in HeldConnection.leaving(
+        held, count - ending, share: limits.inACrowd, at: now)
+      {
         connection.isCut.store(true, ordering: .relaxed)
         shutdown(connection.descriptor, Int32(SHUT_RDWR))
       }
@@ -163,7 +172,7 @@ final class ConnectionDeadlines: Sendable {
 /// A connection that may have to go where the server is full. No answer to it is worked on.
 struct HeldConnection<Connection> {
   let connection: Connection
-  /// How many its caller has.
+  /// How many its caller has; 0 if many callers share its address.
   let of: Int
   let isIdle: Bool
   /// When it began what it does now, in nanoseconds.
@@ -171,23 +180,26 @@ struct HeldConnection<Connection> {
 
   /// How long a connection may be idle, or busy, before another one may take its place: in nanoseconds.
   ///
-  /// Whoever has many has that time for all of them together, or a thousand connections that are all in use
-  /// now and then would keep everybody out. A twentieth of a second remains: in it an honest head is in and an
-  /// answer is read.
-  ///
-  /// - Parameter count: how many connections its caller has.
-  static func patience(isIdle: Bool, of count: Int) -> Int64 {
-    max(50_000_000, (isIdle ? 250_000_000 : 1_000_000_000) / Int64(max(1, count)))
+  /// Of a caller that has more than its share a twentieth of a second remains to each, or so many connections that are
+  /// all in use now and then would keep everybody out. In it an honest head is in and an answer is read.
+  static func patience(isIdle: Bool, isBeyondShare: Bool) -> Int64 {
+    isBeyondShare ? 50_000_000 : isIdle ? 250_000_000 : 1_000_000_000
   }
 
-  /// Who goes first: only those of whoever has most, of those first the idle ones, and of those the oldest.
+  /// Who goes first: the idle ones, and of those the oldest. While somebody has more than his share, only those of whoever
+  /// has most: where all of his are so new that ``patience(isIdle:isBeyondShare:)`` holds, they are waited for.
   ///
-  /// Not those that began something within their ``patience(isIdle:of:)``. Where all of whoever has most
-  /// are so new, they are waited for: nobody else's go.
-  static func leaving(_ held: [Self], _ count: Int, at now: Int64) -> [Connection] {
-    let most = held.map(\.of).max()
+  /// Up to that share it does not count who has them: the address with most is a carrier's, with many readers behind it,
+  /// if somebody comes with a thousand addresses and a silent connection of each.
+  ///
+  /// - Parameter share: how many connections one caller may have in a crowd.
+  static func leaving(
+    _ held: [Self], _ count: Int, share: Int, at now: Int64
+  ) -> [Connection] {
+    let most = held.map(\.of).max() ?? 0
     return held.filter {
-      $0.of == most && now - $0.since >= patience(isIdle: $0.isIdle, of: $0.of)
+      (most <= share || $0.of == most)
+        && now - $0.since >= patience(isIdle: $0.isIdle, isBeyondShare: $0.of > share)
     }
     .sorted { ($0.isIdle ? 0 : 1, $0.since) < ($1.isIdle ? 0 : 1, $1.since) }
     .prefix(max(0, count)).map(\.connection)

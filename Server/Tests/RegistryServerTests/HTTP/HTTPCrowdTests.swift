@@ -86,34 +86,56 @@ struct HTTPCrowdTests {
   }
 
   @Test(
-    "the more connections a caller has, the sooner one of them gives way: milliseconds",
-    arguments: [
-      (true, 0, 250), (true, 1, 250), (true, 2, 125), (true, 128, 50), (false, 1, 1000),
-      (false, 4, 250), (false, 128, 50), (false, 1024, 50),
-    ])
-  func patience(_ isIdle: Bool, _ count: Int, _ milliseconds: Int64) {
+    "a connection has less time once its caller has more than a share: milliseconds",
+    arguments: [(true, false, 250), (false, false, 1000), (true, true, 50), (false, true, 50)])
+  func patience(_ isIdle: Bool, _ isBeyondShare: Bool, _ milliseconds: Int64) {
     #expect(
-      HeldConnection<Int>.patience(isIdle: isIdle, of: count) == milliseconds * 1_000_000)
+      HeldConnection<Int>.patience(isIdle: isIdle, isBeyondShare: isBeyondShare)
+        == milliseconds * 1_000_000)
   }
 
-  /// Callers with three, two and one; in milliseconds, at 1000.
+  /// Callers with three, two and one, where two are a share; in milliseconds, at 1000.
   private static let full: [(of: Int, isIdle: Bool, since: Int64)] = [
     (3, false, 100), (3, true, 800), (3, true, 700), (2, true, 0), (2, true, 1), (1, true, 2),
   ]
   private static let fresh = full.map { $0.of == 3 ? (3, $0.isIdle, 990) : $0 }
+  /// Readers behind one address, in the middle of their handshakes, and a silent connection of each of many addresses.
+  private static let carrier: [(of: Int, isIdle: Bool, since: Int64)] = [
+    (2, false, 600), (2, false, 100), (1, false, 0), (1, false, -1000), (0, false, -500),
+    (0, true, 740),
+  ]
 
   @Test(
-    "those of whoever has most go first, of those the idle ones, of those the oldest; and nobody else's",
+    "those of whoever has most go first, if that is more than a share, and else those of anybody; of them the idle ones, of those the oldest",
     arguments: [
       (full, 1, [2]), (full, 2, [2, 1]), (full, 6, [2, 1, 0]), (full, 0, []), (full, -1, []),
-      (fresh, 6, []), (Array(full.dropFirst(3)), 6, [3, 4]), ([], 1, []),
+      (fresh, 6, []), (Array(full.dropFirst(3)), 6, [3, 4, 5]), ([], 1, []),
+      (carrier, 6, [5, 3, 4, 2]), (carrier, 2, [5, 3]),
     ])
   func leaving(_ held: [(of: Int, isIdle: Bool, since: Int64)], _ count: Int, _ gone: [Int]) {
     let all = zip((6 - held.count)..., held).map {
       HeldConnection(
         connection: $0, of: $1.of, isIdle: $1.isIdle, since: $1.since * 1_000_000)
     }
-    #expect(HeldConnection.leaving(all, count, at: 1_000_000_000) == gone)
+    #expect(HeldConnection.leaving(all, count, share: 2, at: 1_000_000_000) == gone)
+  }
+
+  @Test("a connection that has asked nothing yet has a handshake's time, where others have as many")
+  func handshakes() async throws {
+    var limits = HTTPLimits()
+    limits.connections = 16
+    (limits.idle, limits.header) = (.seconds(60), .seconds(60))
+    let server = try HTTPBench.start(limits, listen: "[::]:0")
+    let address = try #require(ListenAddress("127.0.0.1:\(server.address.port)"))
+    let began = ContinuousClock.now
+    let clients = try (0..<16).map { _ in try RawConnection(address) }
+    #expect(await eventually { server.openConnections == 16 })
+    let reader = try RawConnection(address)
+    reader.send(Self.ask)
+    #expect(try await reader.read(until: "ok") != nil)
+    #expect(ContinuousClock.now - began > .milliseconds(900))
+    withExtendedLifetime(clients) {}
+    await server.stop()
   }
 
   @Test("responses share their bytes: the last answer of a connection, and one to who has it")

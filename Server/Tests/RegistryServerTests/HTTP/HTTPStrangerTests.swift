@@ -112,29 +112,37 @@ import Testing
     }
   }
 
-  @Test("whoever has most connections loses them first, however new they are")
-  func most() async throws {
+  @Test(
+    "whoever has more than a share loses them first, however new they are, and a trusted proxy may have many",
+    arguments: [(2, []), (8, ["::1"])])
+  func most(_ count: Int, _ proxies: [String]) async throws {
     var limits = HTTPLimits()
-    limits.connections = 8
+    // With 14 a crowd begins, in which one address may have 5.
+    (limits.connections, limits.connectionsPerAddress) = (16, 20)
     (limits.idle, limits.header) = (.seconds(60), .seconds(60))
-    let server = try Self.start(limits, listen: "[::]:0")
+    let server = try Self.start(limits, listen: "[::]:0", proxies: proxies)
     let port = server.address.port
-    let own = try RawConnection(try #require(ListenAddress("[::1]:\(port)")))
-    own.send(Self.ask)
-    #expect(try await own.read(until: "ok") != nil)
-    // why: idle for a quarter of a second it could be cut, and those that come now could not yet.
-    try await Task.sleep(for: .milliseconds(300))
-    let address = try #require(ListenAddress("127.0.0.1:\(port)"))
-    var others: [RawConnection] = []
-    for _ in 0..<12 {
-      let other = try RawConnection(address)
-      other.send(Self.ask)
-      #expect(try await other.read(until: "ok") != nil)
-      others.append(other)
+    let (here, there) = (
+      try #require(ListenAddress("[::1]:\(port)")),
+      try #require(ListenAddress("127.0.0.1:\(port)"))
+    )
+    let own = try (0..<count).map { _ in try RawConnection(here) }
+    for client in own {
+      client.send(Self.ask)
+      #expect(try await client.read(until: "ok") != nil)
     }
-    own.send(Self.ask)
-    #expect(try await own.read(until: "ok") != nil)
-    withExtendedLifetime(others) {}
+    let others = try (count..<14).map { _ in try RawConnection(there) }
+    #expect(await eventually { server.isCrowded })
+    let last = try (14..<16).map { _ in try RawConnection(here) }
+    #expect(await eventually { server.openConnections == 16 })
+    // why: idle for a quarter of a second they could be cut, if they were somebody's too many.
+    try await Task.sleep(for: .milliseconds(300))
+    let reader = try RawConnection(here)
+    for client in [reader] + own {
+      client.send(Self.ask)
+      #expect(try await client.read(until: "ok") != nil)
+    }
+    withExtendedLifetime((others, last)) {}
     await server.stop()
   }
 

@@ -47,7 +47,7 @@ struct ProbeScheduleTests {
     #expect((perSecond.values.min() ?? 0) > 8)
   }
 
-  @Test("what waits for confirmation is probed again, an interval after its probe began, before all others")
+  @Test("what waits for confirmation is probed again an interval later, before all others")
   func quickRepeats() {
     var settings = ProbeSchedule.Settings(limit: 4)
     settings.confirmationInterval = 2000
