@@ -5,6 +5,7 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import RegistryCore
 @testable import RegistryServer
 
 @Suite("Reading the configuration again", .timeLimit(.minutes(2))) struct ReloadTests {
