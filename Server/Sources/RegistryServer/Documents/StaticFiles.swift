@@ -15,7 +15,8 @@ import TLSTools
 ///   may not answer, as that of a file server that is away. That is told as what could not be written is.
 /// - A payload stands before the statement that names it, and goes when two newer ones are there: caches may
 ///   have the statement before.
-/// - Readable by everybody: documents are public, and a web server is somebody else.
+/// - Readable by everybody: documents are public, and a web server is somebody else. What somebody else links to another file is
+///   never written through.
 /// - Every server that has the directory writes what it publishes. Replicas need one each, or a store of
 ///   files that all see; the newest document wins either way.
 /// - What could not be written is written again every few seconds, until it is there or something newer is. The newest of
@@ -397,9 +398,20 @@ final class StaticFiles: Sendable {
     let beside =
       file.deletingLastPathComponent().path(percentEncoded: false)
       + ".\(file.lastPathComponent).new"
-    let descriptor = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    // Without O_TRUNC: a link of either kind leads to another file, such as a private key.
+    let descriptor = open(beside, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    var found = stat()
+    let isLink =
+      descriptor < 0
+      ? errno == ELOOP : fstat(descriptor, &found) == 0 && found.st_nlink > 1
+    guard !isLink else {
+      close(descriptor)
+      unlink(beside)
+      return "writing \(beside): somebody put a link to another file there, and it is removed"
+    }
     guard descriptor >= 0 else { return reason("writing \(beside)") }
     var isWritten = bytes.withUnsafeBytes { buffer in
+      guard ftruncate(descriptor, 0) == 0 else { return false }
       var rest = buffer[...]
       while !rest.isEmpty {
         let count = Foundation.write(

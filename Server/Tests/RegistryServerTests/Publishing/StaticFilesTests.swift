@@ -166,4 +166,40 @@ import Testing
     }
     #expect(try names(in: place).allSatisfy { !$0.hasPrefix(".") })
   }
+
+  @Test("are not written through a link to another file, and are once that is removed")
+  func links() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+    let key = directory.path("prv.pem")
+    try directory.write("a private key", to: "prv.pem")
+    let outcomes = Locked<[StaticFiles.Outcome]>([])
+    let files = StaticFiles(
+      directory: place, later: { _, _ in },
+      report: { _, outcome in outcomes.withLock { $0.append(outcome) } })
+    let document = try document(1, version: 1)
+    let linking: [(String, String) -> Int32] = [{ symlink($0, $1) }, { link($0, $1) }]
+    for makeLink in linking {
+      outcomes.withLock { $0 = [] }
+      #expect(makeLink(key, place + "/.\(Self.file).new") == 0)
+      files.write(document)
+      await files.finish()
+      let reasons = outcomes.withLock { $0 }.compactMap { outcome -> String? in
+        guard case .failed(let reason, _) = outcome else { return nil }
+        return reason
+      }
+      #expect(reasons.count == 1 && reasons[0].contains("somebody put a link"))
+      // What a crash left there is no link.
+      try directory.write(
+        String(repeating: "longer than the document ", count: 99),
+        to: "published/.\(Self.file).new")
+      files.write(document)
+      await files.finish()
+      #expect(outcomes.withLock { $0.last } == .written)
+      #expect(try Data(contentsOf: URL(filePath: place + "/" + Self.file)) == Data(document.bytes))
+      #expect(try String(contentsOfFile: key, encoding: .utf8) == "a private key")
+    }
+    #expect(try names(in: place).allSatisfy { !$0.hasPrefix(".") })
+  }
 }
