@@ -11,7 +11,9 @@ struct RotatePublishedTests {
   private struct Machine {
     let directory: TemporaryDirectory
 
-    init(storage: String = "{type: fs, dump_dir: DIR/state}", tls: String = "tls") throws {
+    init(
+      storage: String = "{type: fs, dump_dir: DIR/state}", tls: String = "tls", more: String = ""
+    ) throws {
       directory = try TemporaryDirectory()
       for name in ["tls", "copies"] {
         try FileManager.default.createDirectory(
@@ -25,6 +27,7 @@ struct RotatePublishedTests {
         storage: \(storage.replacing("DIR", with: directory.path()))
         publish: {dir: \(directory.path("copies"))}
         tls: {dir: \(directory.path("tls"))}
+        \(more)
         """, to: "config.yaml")
     }
 
@@ -128,6 +131,24 @@ struct RotatePublishedTests {
     try memory.directory.write(#"{"payload":{}}"#, to: "copies/a.json")
     #expect(try await memory.rotate().exitCode == 0)
     #expect(try await memory.rotate().exitCode == 0)
+  }
+
+  @Test(
+    "and says from set 2 on what else ends a thief: another server.key, which ends his tokens",
+    arguments: [
+      ("", "prv.pem"), ("server: {key: 0123456789abcdef}", "server.key"),
+      ("ui: {enabled: false}", nil),
+    ] as [(String, String?)])
+  func tokens(more: String, source: String?) async throws {
+    let machine = try Machine(more: more)
+    let first = try await machine.rotate()
+    #expect(first.exitCode == 0 && !first.stderr.contains("tokens"), "\(first.stderr)")
+    let next = try await machine.rotate()
+    #expect(next.exitCode == 0, "\(next.stderr)")
+    #expect(next.stderr.contains("tokens") == (source != nil), "\(next.stderr)")
+    if let source {
+      #expect(next.stderr.contains("its thief may have \(source), too"), "\(next.stderr)")
+    }
   }
 
   @Test("and says of a key of --sign-with that it is no root key of set 1")

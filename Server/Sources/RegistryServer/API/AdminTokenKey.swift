@@ -151,6 +151,13 @@ extension ServerConfiguration {
       && !(administration.listen ?? listen).isLoopback
   }
 
+  /// The secret that administrators' tokens come from, as an operator knows it; `nil` if nobody administers here.
+  package var tokenSource: String? {
+    guard administration.isEnabled else { return nil }
+    if server.key != nil { return "server.key" }
+    return publishing.signing.command.isEmpty ? "prv.pem" : nil
+  }
+
   /// Why nobody may administer with the `server.key` there is; `nil` if it is long enough, or none is set. Whoever
   /// has one token can try out a short one at leisure, and then make tokens.
   var shortKeyRefusal: APIError? {

@@ -130,6 +130,12 @@ enum KeysRotate {
       list.shortages.isEmpty
         ? "hint: send the server SIGHUP, and it signs under the new set"
         : "hint: keys sign-set \(wanted) signs it, and no other set in its place")
+    // Key sets say nothing of tokens: the thief would go on listing keys as an administrator, under the new set.
+    if epoch > 1, let source = place.configuration?.tokenSource {
+      Terminal.say(
+        "hint: if the key before was stolen, its thief may have \(source), too, and make administrators' tokens:"
+          + " another server.key ends them all, also at SIGHUP")
+    }
     return .yes
   }
 
