@@ -14,10 +14,13 @@ struct LostKeySetTests {
   private static let file = StoreTransferTests.file
 
   /// Gives the server its next online key, as `keys rotate` does.
-  private static func rotate(_ directory: TemporaryDirectory) throws {
+  @discardableResult
+  static func rotate(_ directory: TemporaryDirectory) throws -> TrustSigningKey {
     let shipped = try TrustSigningKey(file: directory.file("prv.pem"))
     let online = try TrustSigningKey.generate(.ed25519)
-    var list = KeySetList(registry: file)
+    let chain = try? JSONValue(
+      parsing: [UInt8](Data(contentsOf: directory.file("keysets/" + file))))
+    var list = try chain.map { try KeySetList($0) } ?? KeySetList(registry: file)
     try list.append(
       root: KeyRole(keys: [shipped.roleKey], threshold: 1),
       online: KeyRole(keys: [online.roleKey], threshold: 1))
@@ -26,8 +29,9 @@ struct LostKeySetTests {
       try FileManager.default.createDirectory(
         at: directory.file(name), withIntermediateDirectories: true)
     }
-    try online.write(to: directory.file("online/1.pem"))
+    try online.write(to: directory.file("online/\(list.sets.count).pem"))
     try directory.write(list.json.canonicalBytes, to: "keysets/" + file)
+    return online
   }
 
   @Test(
@@ -104,6 +108,93 @@ struct LostKeySetTests {
     try await second.start()
     #expect(try !ReplayedStoreTests.denied(second).contains(pin(1).base64))
     #expect(try await second.get("/readyz").status == 200)
+    await second.service.stop()
+  }
+}
+
+/// What a thief puts into `publish.dir` with keys that sign no longer.
+@Suite("A copy that a withdrawn key signed", .timeLimit(.minutes(2)))
+struct WithdrawnKeyCopyTests {
+  private static let file = StoreTransferTests.file
+  private static let storage = "{type: sqlite, dsn: \"DIR/registry.db\"}"
+  private static let ahead: Int64 = 10_000_000
+
+  private static func start(
+    after last: ScriptedService? = nil, isLeading: Bool = true
+  ) async throws -> ScriptedService {
+    let server = try ScriptedService(
+      storage: storage, more: StoreTransferTests.copies, sharing: last)
+    server.observer.show(.accepted(pin(1)), at: StoreTransferTests.host)
+    try await server.start(isLeading: isLeading)
+    await server.service.probe(StoreTransferTests.host)
+    return server
+  }
+
+  /// The document with a denial and a later number, signed anew.
+  private static func planted(
+    _ good: PublishedDocument, by key: TrustSigningKey
+  ) throws -> [UInt8] {
+    var members = try #require(try JSONValue(parsing: good.bytes).objectValue)
+    var statement = try #require(members["statement"]?.objectValue)
+    statement["version"] = .integer(try #require(good.number).version + ahead)
+    statement["denied"] = .array([.string(pin(9).base64)])
+    members["statement"] = .object(statement)
+    members["statementSignatures"] = .array([
+      try key.signature(.statement, over: statement).json
+    ])
+    return JSONValue.object(members).canonicalBytes
+  }
+
+  @Test("is not gone on from, and one of the newest key set's key is")
+  func withdrawn() async throws {
+    var last = try await Self.start()
+    let directory = last.directory
+    let stolen = try LostKeySetTests.rotate(directory)
+    let newest = try LostKeySetTests.rotate(directory)
+    let shipped = try TrustSigningKey(file: directory.file("prv.pem"))
+    try await StoreTransferTests.deny(pin(8), last)
+    await last.service.stop()
+    for (key, isRight) in [(stolen, false), (shipped, false), (newest, true)] {
+      let good = try #require(last.service.currentDocument(Self.file))
+      let number = try #require(good.number)
+      try #require(number.epoch == 2)
+      try directory.write(try Self.planted(good, by: key), to: "public/" + Self.file)
+      last = try await Self.start(after: last)
+      #expect(try ReplayedStoreTests.denied(last).contains(pin(9).base64) == isRight)
+      #expect(try ReplayedStoreTests.denied(last).contains(pin(8).base64))
+      let next = try #require(last.service.currentDocument(Self.file)?.number)
+      #expect((next.version >= number.version + Self.ahead) == isRight)
+      await last.service.stop()
+    }
+  }
+
+  @Test(
+    "stands in for a lost store if it is the last one, though the next key set was made since",
+    arguments: [false, true])
+  func before(isPlanted: Bool) async throws {
+    let first = try await Self.start()
+    let directory = first.directory
+    let online = try LostKeySetTests.rotate(directory)
+    try await StoreTransferTests.deny(pin(8), first)
+    await first.service.stop()
+    let good = try #require(first.service.currentDocument(Self.file))
+    try #require(good.number?.epoch == 1)
+    try LostKeySetTests.rotate(directory)
+    if isPlanted {
+      try directory.write(try Self.planted(good, by: online), to: "public/" + Self.file)
+    }
+    for name in ["registry.db", "registry.db-wal", "registry.db-shm"] {
+      try? FileManager.default.removeItem(at: directory.file(name))
+    }
+    let second = try await Self.start(after: first, isLeading: !isPlanted)
+    #expect(second.log.events("store_lost").count == (isPlanted ? 0 : 1))
+    if isPlanted {
+      #expect(try await second.get("/readyz").status == 503)
+    } else {
+      try await StoreTransferTests.deny(pin(7), second)
+      #expect(Set(try ReplayedStoreTests.denied(second)) == [pin(7).base64, pin(8).base64])
+      #expect(second.service.currentDocument(Self.file)?.number?.epoch == 2)
+    }
     await second.service.stop()
   }
 }

@@ -94,6 +94,29 @@ import Testing
     #expect(try #require(lost.number) > (try #require(again.number)))
   }
 
+  @Test("has no number above the greatest that there is, and that is told until a new epoch begins")
+  func spent() throws {
+    let first = try #require(
+      try signer().sign(content(), file: Self.file, after: DocumentState(), at: Self.now))
+    var last = state(after: first)
+    last.number = RegistryStamp.Version(epoch: 0, version: JSONNumber.greatestInteger - 1)
+    #expect(try signer().problem(of: Self.file, after: last, at: Self.now) == nil)
+    let greatest = try #require(
+      try signer().sign(content(), file: Self.file, after: last, at: Self.now))
+    #expect(greatest.number?.version == JSONNumber.greatestInteger)
+    last = state(after: greatest)
+    let problem = try #require(try signer().problem(of: Self.file, after: last, at: Self.now))
+    #expect(!problem.isAhead && "\(problem)".hasPrefix("no number is left for a document"))
+    #expect(throws: SigningProblem.self) {
+      try signer().sign(content(), file: Self.file, after: last, at: Self.now)
+    }
+    try beginEpoch().write(to: directory.file("online/1.pem"))
+    #expect(try signer().problem(of: Self.file, after: last, at: Self.now) == nil)
+    let next = try #require(
+      try signer().sign(content(), file: Self.file, after: last, at: Self.now))
+    #expect(next.number == RegistryStamp.Version(epoch: 1, version: Self.now))
+  }
+
   @Test("is never left out once it was said: clients would refuse the document")
   func ended() throws {
     let first = try #require(

@@ -39,6 +39,13 @@ struct CoordinatorServices: Sendable {
 
   /// Signs by the keys in force.
   var signer: DocumentSigner { signing.withLock { $0 } }
+
+  /// The stored record of a document. A store that forgets has none at the start: then it is in the copy, unless that is an older one.
+  func record(of file: String) async throws(StoreError) -> StoredRecord? {
+    let record = try await store.record(named: file)
+    if record == nil, copies?.isBehind(file) == true { throw .seal(.copyBehind(of: file)) }
+    return record
+  }
 }
 
 /// Holds changes that people ask for back while an edit of the configuration is judged and taken in force.

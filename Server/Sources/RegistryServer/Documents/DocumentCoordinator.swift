@@ -327,7 +327,7 @@ actor DocumentCoordinator {
       return machine.handle(.read(.success(DocumentReading(history: history)), request), at: now)
     }
     let stored: StoredRecord?
-    do throws(StoreError) { stored = try await services.store.record(named: file) } catch {
+    do throws(StoreError) { stored = try await services.record(of: file) } catch {
       guard case .seal(let fault) = error else { throw error }
       lastFault = fault
       return machine.handle(.read(.failure(.doubt(StoreDoubt(fault, file))), request), at: now)

@@ -139,7 +139,7 @@ public struct DocumentSigner: Sendable {
       let keySets = try statements.keySets(of: file, published: last.keySets)
       onlineKeys = try statements.onlineKeys(for: keySets, at: now)
       document.keySets = keySets.map(\.json)
-      let number = Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
+      let number = try Self.number(epoch: Int64(keySets.count), after: state.number, at: now)
       document.terms = RegistryDocument.Terms(
         number: number, issued: now, expires: now + Self.horizon, hosts: content.hosts,
         denied: content.denied, removed: content.removed,
@@ -204,6 +204,7 @@ public struct DocumentSigner: Sendable {
       let published = StatementSigner.published(in: state.document)
       let used = try statements.keySets(of: file, published: published)
       _ = try statements.onlineKeys(for: used, at: now)
+      _ = try Self.number(epoch: Int64(used.count), after: state.number, at: now)
       return try statements.problem(of: file, behind: used, at: now) ?? size
     } catch { return error }
   }
@@ -215,12 +216,15 @@ public struct DocumentSigner: Sendable {
 
   /// The number of the next statement: above the last one, and at least the time, so that a server
   /// whose store was lost goes on above what clients have seen.
+  ///
+  /// - Throws: ``SigningProblem/numbersSpent(epoch:)``.
   static func number(
     epoch: Int64, after last: RegistryStamp.Version?, at now: Int64
-  ) -> RegistryStamp.Version {
+  ) throws(SigningProblem) -> RegistryStamp.Version {
     guard let last, last.epoch >= epoch else {
       return RegistryStamp.Version(epoch: epoch, version: max(1, now))
     }
+    guard last.version < JSONNumber.greatestInteger else { throw .numbersSpent(epoch: epoch) }
     return RegistryStamp.Version(epoch: epoch, version: max(last.version + 1, now))
   }
 }
@@ -271,6 +275,8 @@ enum SigningProblem: Error {
   case keySets(path: String, reason: String)
   /// The key sets here are not a continuation of those that were published.
   case keySetsDiffer(epoch: Int64, path: String)
+  /// The last statement has the greatest number that there is.
+  case numbersSpent(epoch: Int64)
   /// Statements were published before and are no more: clients refuse a document without.
   case statementsEnded
   /// The document is about to have more bytes than clients take, or has.
@@ -327,6 +333,9 @@ extension SigningProblem: CustomStringConvertible {
       "key set \(epoch) is another one than was published"
         + "; hint: \(path) must go on from the keySets of the published document: put a good copy of it back,"
         + " or those keySets themselves"
+    case .numbersSpent(let epoch):
+      "no number is left for a document of epoch \(epoch): the last one has the greatest that there is"
+        + "; hint: ssl-pinning keys rotate begins a new epoch; did somebody steal an online key?"
     case .statementsEnded:
       "statements were published before, and clients refuse a document without"
         + "; hint: set publish.statements to true"

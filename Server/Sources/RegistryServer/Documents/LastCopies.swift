@@ -9,6 +9,9 @@ import TLSTools
 /// The documents that were published last, as they can be had without believing the store: the copies in
 /// `publish.dir`, and what unbelieved records have in them. Each was signed by a key of this registry.
 ///
+/// - A copy is gone on from only if clients would take it that know the key sets here: a withdrawn online key, or `prv.pem` beside a
+///   key set that does not list it, would have this server sign anew what a thief says. One from before the newest set counts if it
+///   has the number of the last one that was written: nothing was published under the set yet.
 /// - A key set that is missing here, as after `tls.dir` came from an old archive, makes no copy a stranger's: it counts if
 ///   clients that know the sets here would follow it. Otherwise its denials would end, and its epoch be gone back behind.
 struct LastCopies: Sendable {
@@ -16,6 +19,8 @@ struct LastCopies: Sendable {
   let store: SealedStore?
   /// `publish.dir`.
   let directory: String?
+  /// Remembers the numbers of copies for a store that forgets; for others the mark of the store does.
+  var mark: SealMark?
   /// Signs by the keys in force.
   let signer: @Sendable () -> DocumentSigner
 
@@ -24,7 +29,7 @@ struct LastCopies: Sendable {
   func newest(_ file: String, beside served: PublishedDocument?) -> PublishedDocument? {
     let signer = signer()
     let own = served.flatMap { Self.document($0.bytes, file, signedBy: signer.publicKeyPEM) }
-    return [copied(file), own].compactMap(\.self).filter { Self.isVouched($0, by: signer) }
+    return [copied(file), own].compactMap(\.self).filter { isVouched($0, by: signer, seen) }
       .max { $1.isNewer(than: $0) }
   }
 
@@ -40,7 +45,7 @@ struct LastCopies: Sendable {
     let known = files.filter(seen.records.contains)
     // All of them may have other names by now.
     return (known.isEmpty ? Array(seen.records) : known).allSatisfy { file in
-      guard let copy = copied(file), Self.isVouched(copy, by: signer), let own = copy.number else {
+      guard let copy = copied(file), isVouched(copy, by: signer, seen), let own = copy.number else {
         return false
       }
       return seen.copies[file].map { own >= $0 } ?? true
@@ -51,7 +56,7 @@ struct LastCopies: Sendable {
   /// the store is awaited. One that was to be copied, and could not be, is not there to be served.
   func served(_ file: String) -> PublishedDocument? {
     guard let copy = newest(file, beside: nil) else { return nil }
-    guard let last = store?.mark.seen?.lastCopy(of: file) else { return copy }
+    guard let last = seen?.lastCopy(of: file) else { return copy }
     return copy.number.map { $0 >= last } ?? false ? copy : nil
   }
 
@@ -60,12 +65,13 @@ struct LastCopies: Sendable {
   /// - Parameter isOtherKey: whether `prv.pem` is not the key in force: then what that one signed is served.
   func servable(_ file: String, isOtherKey: Bool) async -> PublishedDocument? {
     let signer = signer()
-    var found = [copied(file), await stored(file, signedBy: signer.publicKeyPEM)].compactMap(\.self)
+    let copy = isBehind(file) ? nil : copied(file)
+    var found = [copy, await stored(file, signedBy: signer.publicKeyPEM)].compactMap(\.self)
     if isOtherKey, let claimed = await store?.claimedPublicKey() {
       // Nobody here can tell whether it is right: clients can. The store's own comes first.
       if let other = await stored(file, signedBy: Self.pem(claimed)) { return other }
     }
-    let vouched = found.filter { Self.isVouched($0, by: signer) }
+    let vouched = found.filter { isVouched($0, by: signer, seen) }
     if !vouched.isEmpty { found = vouched }
     return found.max { $1.isNewer(than: $0) }
   }
@@ -93,8 +99,26 @@ struct LastCopies: Sendable {
     return Self.document(bytes, file, signedBy: signer().publicKeyPEM)
   }
 
+  /// Whether a store that forgets would go on from an older copy than the last that was written.
+  func isBehind(_ file: String) -> Bool {
+    guard let last = mark?.seen?.copied[file], let number = copied(file)?.number else {
+      return false
+    }
+    return number < last
+  }
+
   /// Whether keys of this registry signed all of a copy.
-  func isVouched(_ copy: PublishedDocument) -> Bool { Self.isVouched(copy, by: signer()) }
+  func isVouched(_ copy: PublishedDocument) -> Bool { isVouched(copy, by: signer(), seen) }
+
+  private var seen: SealMark.Seen? { (mark ?? store?.mark)?.seen }
+
+  private func isVouched(
+    _ copy: PublishedDocument, by signer: DocumentSigner, _ seen: @autoclosure () -> SealMark.Seen?
+  ) -> Bool {
+    if Self.isVouched(copy, by: signer) { return true }
+    guard let number = copy.number, number == seen()?.copied[copy.file] else { return false }
+    return Self.isVouched(copy, by: signer, canBeBehind: true)
+  }
 
   /// The copies in `publish.dir` of other documents, if this server's keys signed all of them.
   func all(but files: Set<String>) -> [PublishedDocument] {
@@ -132,9 +156,13 @@ struct LastCopies: Sendable {
       bytes: bytes, signed: signed ?? Self.signed(envelope.document), members: envelope.document)
   }
 
-  /// Whether one of the online keys here signed the statement of a document whose payload is good, or those of a key set
-  /// that follows the sets here, and that statement speaks of this payload. A document of format 1 has none.
-  static func isVouched(_ document: PublishedDocument, by signer: DocumentSigner) -> Bool {
+  /// Whether the online keys of the newest key set here, or of one that follows the sets here, signed the statement of a document whose
+  /// payload is good, and that statement speaks of this payload. A document of format 1 has none.
+  ///
+  /// - Parameter canBeBehind: whether it may be from before the newest set.
+  static func isVouched(
+    _ document: PublishedDocument, by signer: DocumentSigner, canBeBehind: Bool = false
+  ) -> Bool {
     guard let json = (try? JSONValue(parsing: document.bytes))?.objectValue else { return false }
     guard let statement = json["statement"] else { return signer.statements == nil }
     guard let object = statement.objectValue,
@@ -143,14 +171,12 @@ struct LastCopies: Sendable {
       read.payloadDigest.elementsEqual(
         Digest.sha256((json["payload"] ?? .null).canonicalBytes)),
       let signatures = try? DocumentSignature.list(
-        json["statementSignatures"], "statementSignatures")
+        json["statementSignatures"], "statementSignatures"),
+      let statements = signer.statements
     else { return false }
-    let message = DocumentSignature.Domain.statement.bytes(over: object)
-    guard let statements = signer.statements else { return false }
-    return statements.keys.contains { key in
-      (try? KeyRole(keys: [key.roleKey], threshold: 1))?.isMet(by: signatures, over: message)
-        ?? false
-    } || statements.isBelieved(document.file, under: json["keySets"], signatures, over: message)
+    return statements.isBelieved(
+      document.file, under: json["keySets"], signatures,
+      over: DocumentSignature.Domain.statement.bytes(over: object), canBeBehind: canBeBehind)
   }
 
   /// When a document was signed, in Unix seconds, by what it says itself.

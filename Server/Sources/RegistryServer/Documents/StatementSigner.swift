@@ -69,7 +69,14 @@ struct StatementSigner: Sendable {
   func keySets(
     of file: String, published: [SignedKeySet]
   ) throws(SigningProblem) -> [SignedKeySet] {
-    guard var complete = try completeKeySets(of: file) else { return published }
+    try sets(completeKeySets(of: file) ?? [], after: published, of: file)
+  }
+
+  /// The same with the complete sets that are here.
+  private func sets(
+    _ own: [SignedKeySet], after published: [SignedKeySet], of file: String
+  ) throws(SigningProblem) -> [SignedKeySet] {
+    var complete = own
     for (own, old) in zip(complete, published)
     where own.keySet.signedBytes != old.keySet.signedBytes {
       throw .keySetsDiffer(epoch: own.keySet.epoch, path: path(of: file))
@@ -144,24 +151,29 @@ struct StatementSigner: Sendable {
   }
 
   /// Whether clients that know the key sets here believe a statement under these ones, which are the same or go on from
-  /// them. Where none is here, `prv.pem` must have signed the first one.
+  /// them. Where none is here, `prv.pem` must have signed the first one, or the statement.
+  ///
+  /// While the sets here cannot be read, nothing is signed: then those of the document count.
   ///
   /// - Parameters:
   ///   - keySets: `keySets` as the document has them.
   ///   - signatures: those of its statement.
   ///   - message: what they are over.
+  ///   - canBeBehind: whether it may be from before the newest sets here.
   func isBelieved(
     _ file: String, under keySets: JSONValue?, _ signatures: [DocumentSignature],
-    over message: [UInt8]
+    over message: [UInt8], canBeBehind: Bool
   ) -> Bool {
-    guard let list = keySets.flatMap({ try? KeySetList($0) }), list.registry == file,
-      list.shortages.isEmpty, let first = list.sets.first, let newest = list.newest?.keySet,
-      let own = try? completeKeySets(of: file) ?? [], own.count <= list.sets.count,
-      zip(own, list.sets).allSatisfy({ $0.keySet.signedBytes == $1.keySet.signedBytes }),
+    let own = (try? completeKeySets(of: file)) ?? []
+    let read: KeySetList? =
+      if let keySets { try? KeySetList(keySets) } else { KeySetList(registry: file) }
+    guard let list = read, list.registry == file, list.shortages.isEmpty,
+      let next = try? sets(own, after: list.sets, of: file),
+      canBeBehind || next.count == list.sets.count,
       let shipped = try? KeyRole(keys: keys.prefix(1).map(\.roleKey), threshold: 1),
-      !own.isEmpty || !first.signers(of: shipped).isEmpty
+      !own.isEmpty || list.sets.first.map({ !$0.signers(of: shipped).isEmpty }) ?? true
     else { return false }
-    return newest.online.isMet(by: signatures, over: message)
+    return (list.newest?.keySet.online ?? shipped).isMet(by: signatures, over: message)
   }
 
   /// The keys here that sign statements under the newest set.

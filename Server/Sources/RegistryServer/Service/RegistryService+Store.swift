@@ -34,6 +34,12 @@ extension RegistryService {
       writing: writing)
   }
 
+  /// What is remembered of copies beside a store that forgets; `nil` beside another one.
+  static func markOfCopies(_ configuration: ServerConfiguration) -> SealMark? {
+    configuration.storage == .memory
+      ? SealMark(directory: configuration.tls.directory, isOfCopies: true) : nil
+  }
+
   /// The keys that seal the store.
   static func sealKeys(
     of signer: DocumentSigner, _ configuration: ServerConfiguration
@@ -168,15 +174,15 @@ extension RegistryService {
       return
     }
     try await rememberLeft(configuration)
-    guard let reason = store.mark.problem else { return }
-    log.event(
-      .info, "store_not_marked",
-      [
-        "reason": reason,
-        "message":
-          "tls.dir cannot be written: at a start an older store's own record is believed, and a store without"
-          + " any is a new one",
-      ])
+    let mark = services.copies?.mark
+    if configuration.publishing.directory != nil { mark?.begin() }
+    guard let reason = mark?.problem ?? store.mark.problem else { return }
+    let consequence =
+      mark == nil
+      ? "an older store's own record is believed, and a store without any is a new one"
+      : "an older copy in publish.dir is believed"
+    let message = "tls.dir cannot be written: at a start \(consequence)"
+    log.event(.info, "store_not_marked", ["reason": reason, "message": message])
   }
 
   private func rememberLeft() async -> StoreError? {

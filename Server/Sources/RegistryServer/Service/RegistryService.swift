@@ -88,7 +88,7 @@ public final class RegistryService: Sendable {
       metrics: metrics, isClockConfirmed: { clock.standing.isConfirmed },
       copies: LastCopies(
         store: store, directory: configuration.publishing.directory,
-        signer: { signing.withLock { $0 } }))
+        mark: Self.markOfCopies(configuration), signer: { signing.withLock { $0 } }))
     let coordinators = configuration.documents.map { [services] in
       DocumentCoordinator(CoordinatorSettings($0, tls: configuration.tls), services: services)
     }
@@ -483,7 +483,8 @@ public final class RegistryService: Sendable {
 
   private func copyDocuments(to directory: String?) async {
     let copies = directory.map { directory in
-      StaticFiles(directory: directory, copying: store.mark.note(copy:isWritten:)) {
+      let mark = services.copies?.mark ?? store.mark
+      return StaticFiles(directory: directory, copying: mark.note(copy:isWritten:)) {
         [health, log, clock] file, outcome in
         outcome.tell(of: file, health, log, at: clock.now())
       }

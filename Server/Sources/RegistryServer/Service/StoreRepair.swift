@@ -131,7 +131,8 @@ public struct StoreRepair: Sendable {
       return (state, "what the record has is believed, whoever wrote it")
     case .anew:
       let copy = await copies.servable(document.file, isOtherKey: false)
-      guard let copy, LastCopies.isVouched(copy, by: signer) else {
+      // A person means it: also if the newest key set was made since.
+      guard let copy, LastCopies.isVouched(copy, by: signer, canBeBehind: true) else {
         return (
           DocumentState(),
           "there is no signed document: what endpoints show is a first sight"

@@ -8,6 +8,9 @@ public enum SealFault: Equatable, Sendable {
   case broken(record: String, Reason)
   /// A record that was stored is gone.
   case vanished(record: String)
+  /// A store that forgets begins from the copies in `publish.dir`, and that of this document is older than the last one that was
+  /// written there.
+  case copyBehind(of: String)
 
   /// What is wrong with a seal.
   public enum Reason: Equatable, Sendable {
@@ -58,6 +61,10 @@ extension SealFault: CustomStringConvertible {
     case .vanished(let record):
       "the record of \(record) is gone from the store: nothing is decided or signed for it; hint: restore the"
         + " store from a backup, or ssl-pinning store reset \(record) --anew"
+    case .copyBehind(let file):
+      "the copy of \(file) in publish.dir is older than the last one that was written there: nothing is decided or"
+        + " signed for it; hint: put the newest copy back or, if the older one is meant, remove"
+        + " last-copies in tls.dir and start the server again"
     }
   }
 }

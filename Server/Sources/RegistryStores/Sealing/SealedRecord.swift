@@ -272,10 +272,13 @@ package final class SealMark: Sendable {
   }
 
   private let file: AtomicFile?
+  private let isOfCopies: Bool
   private let writing: Writing
   private let state = Locked(State())
   /// Its name in `tls.dir`.
   package static let fileName = "sealed-store"
+  /// The same of one that has the numbers of copies alone.
+  package static let copiesFileName = "last-copies"
   private static let limit = 16 << 20
 
   /// The mark in this directory.
@@ -283,10 +286,16 @@ package final class SealMark: Sendable {
   /// - Parameters:
   ///   - directory: `nil` for one that lasts as long as the process.
   ///   - writing: who writes the file.
-  package init(directory: String?, writing: Writing = .always) {
-    file = directory.map { AtomicFile(path: $0 + "/" + Self.fileName) }
-    self.writing = writing
+  ///   - isOfCopies: whether it remembers copies for a store that forgets. Such a store is another one at each start, so
+  ///     nothing of it is kept, and the mark of a store that was used before stays.
+  package init(directory: String?, writing: Writing = .always, isOfCopies: Bool = false) {
+    let name = isOfCopies ? Self.copiesFileName : Self.fileName
+    file = directory.map { AtomicFile(path: $0 + "/" + name) }
+    (self.isOfCopies, self.writing) = (isOfCopies, writing)
   }
+
+  /// Makes a mark of copies. What fails is ``problem``.
+  package func begin() { note(seen ?? Seen(id: Self.copiesFileName)) }
 
   /// What was seen; `nil` before any store was. The file counts if it is another than before: somebody else on
   /// this machine may have written or removed it.
@@ -333,7 +342,7 @@ package final class SealMark: Sendable {
   /// - Older than what was copied, it is not served while the store is away. One that could not be written keeps nobody from
   ///   the one before.
   package func note(copy number: RegistryStamp.Version, of name: String, isWritten: Bool) {
-    guard var seen else { return }
+    guard var seen = seen ?? (isOfCopies ? Seen(id: Self.copiesFileName) : nil) else { return }
     if isWritten { seen.copied = [name: number] } else { seen.copies = [name: number] }
     note(seen)
   }

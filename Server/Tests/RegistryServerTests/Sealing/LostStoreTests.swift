@@ -155,6 +155,59 @@ import Testing
     await stage.end()
   }
 
+  @Test("waits for a person in memory if a copy is older than the last one that was written")
+  func olderCopyInMemory() async throws {
+    func start(after last: ScriptedService? = nil) async throws -> ScriptedService {
+      let server = try ScriptedService(more: Self.more, sharing: last)
+      server.observer.show(.accepted(pin(1)), at: Self.host)
+      try await server.start()
+      await server.service.probe(Self.host)
+      return server
+    }
+    let first = try await start()
+    let copy = first.directory.file("public/\(Self.file)")
+    try await StoreTransferTests.deny(pin(8), first)
+    let older = try Data(contentsOf: copy)
+    try await StoreTransferTests.deny(pin(9), first)
+    await first.service.stop()
+    let newest = try Data(contentsOf: copy)
+    #expect(newest != older)
+    try older.write(to: copy)
+    let second = try await start(after: first)
+    #expect(second.log.events("seal_broken").count == 1)
+    #expect(second.service.currentDocument(Self.file) == nil)
+    #expect(try await second.get("/readyz").status == 503)
+    #expect(try await second.alerts().contains("seal-broken"))
+    await second.service.stop()
+    #expect(try Data(contentsOf: copy) == older)
+    // The newest one is believed, and the older one if somebody means it.
+    try newest.write(to: copy)
+    let third = try await start(after: second)
+    #expect(Set(try ReplayedStoreTests.denied(third)) == [pin(8).base64, pin(9).base64])
+    #expect(third.log.events("seal_broken").isEmpty)
+    await third.service.stop()
+    try older.write(to: copy)
+    try FileManager.default.removeItem(at: first.directory.file(SealMark.copiesFileName))
+    let fourth = try await start(after: third)
+    #expect(try ReplayedStoreTests.denied(fourth) == [pin(8).base64])
+    await fourth.service.stop()
+  }
+
+  @Test("says in memory that it cannot remember its copies, if there are any")
+  func unmarkedCopies() async throws {
+    for more in ["", Self.more] {
+      let server = try ScriptedService(more: more)
+      try FileManager.default.createDirectory(
+        at: server.directory.file(SealMark.copiesFileName + ".lock"),
+        withIntermediateDirectories: false)
+      try await server.start()
+      let told = server.log.events("store_not_marked").compactMap { $0["message"]?.stringValue }
+      #expect(told.count == (more.isEmpty ? 0 : 1))
+      #expect(told.allSatisfy { $0.hasSuffix("an older copy in publish.dir is believed") })
+      await server.service.stop()
+    }
+  }
+
   @Test("is followed by servers that know it: it is the same store, and newer")
   func others() async throws {
     let directory = try TemporaryDirectory()
