@@ -65,10 +65,19 @@ package final class FailureReporter: Sendable {
     worker.cancel()
   }
 
-  /// Holds the dates of collectors' chains to the times that a judge knows, as those of its registry are: by the clock
-  /// alone, a device whose clock is behind would never deliver a report.
+  /// Holds the dates of collectors' chains to the times that a judge knows: by the clock alone, a device whose clock is behind
+  /// would never deliver a report. What is posted is not signed, so a chain that holds at neither is not taken, as a registry's is
+  /// (``RegistryDates``).
   func follow(_ judge: some PinEvaluating) {
-    time.withLock { $0 = { [weak judge] in judge?.time } }
+    time.withLock {
+      $0 = { [weak judge] in
+        judge?.time.map {
+          TrustTime(
+            clock: $0.clock, floor: $0.floor, isFloorInForce: $0.isFloorInForce,
+            believesStatement: false)
+        }
+      }
+    }
   }
 
   /// Notes a verdict, if it is one to be reported; returns at once.
