@@ -10,6 +10,28 @@
 #undef curl_multi_setopt
 #define set_option ((__typeof__(&curl_multi_setopt))pp_real(PP_curl_multi_setopt))
 
+// Hosts may share one: that costs the other one a handshake.
+static uint8_t *colour_of(const struct transfer *t) {
+  unsigned hash = (unsigned)t->port;
+  for (const char *at = t->host; *at; at++) hash = hash * 31 + (unsigned char)*at;
+  return &t->session->colours[hash % PP_COLOURED];
+}
+
+// The most colours of one host that were left and are in use.
+static long left(const struct session *s) {
+  unsigned in_use[PP_COLOURED] = {0};
+  long most = 0;
+  for (const struct transfer *t = s->transfers; t; t = t->next) {
+    const uint8_t *now = colour_of(t);
+    if (!t->connection || t->colour == *now) continue;
+    unsigned *seen = &in_use[now - s->colours];
+    *seen |= 1u << t->colour;
+    long count = __builtin_popcount(*seen);
+    if (count > most) most = count;
+  }
+  return most;
+}
+
 // What no app's burst needs; connections are descriptors.
 #define MOST_KEPT 64
 
@@ -18,6 +40,8 @@
 //
 // What goes once, a body most of all, has connections of its own (PP_APART), which are not to take all that the app allows to a host:
 // nobody else would get one until a slow upload is over. So as many come on top of those, and more such requests than that wait.
+//
+// Nor are those that were left (pp_connections_leave): one with a long stream on it would keep all others of its host waiting.
 void pp_connections_keep(struct session *s) {
   long own = 0, once = 0;
   for (struct transfer *t = s->transfers; t; t = t->next) {
@@ -27,14 +51,7 @@ void pp_connections_keep(struct session *s) {
   if (own > s->kept) s->kept = own < MOST_KEPT ? own : MOST_KEPT;
   set_option(s->multi, CURLMOPT_MAXCONNECTS, own > s->kept ? own : s->kept);
   if (s->most > 0)
-    set_option(s->multi, CURLMOPT_MAX_HOST_CONNECTIONS, s->most + (once < s->most ? once : s->most));
-}
-
-// Hosts may share one: that costs the other one a handshake.
-static uint8_t *colour_of(const struct transfer *t) {
-  unsigned hash = (unsigned)t->port;
-  for (const char *at = t->host; *at; at++) hash = hash * 31 + (unsigned char)*at;
-  return &t->session->colours[hash % PP_COLOURED];
+    set_option(s->multi, CURLMOPT_MAX_HOST_CONNECTIONS, s->most + (once < s->most ? once : s->most) + left(s));
 }
 
 CURLcode pp_connections_choose(struct transfer *t) {

@@ -224,7 +224,7 @@ static CURLMcode HOOKED(curl_multi_remove_handle)(CURLM *multi, CURL *easy) {
   }
   pthread_mutex_unlock(&lock);
   if (!t) return result;
-  pp_connections_keep(s);
+  pp_transfer_hold(t, NULL), pp_connections_keep(s);
   if (idle) unwatch(s, easy);
   if (pp_was_pending(t)) s->options.ended(s->options.context, t->id, NULL);
   disarm(easy);

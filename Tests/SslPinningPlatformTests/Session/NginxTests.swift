@@ -86,13 +86,15 @@ struct NginxTests {
 
   /// Two relays, so that the connection that is open can be lost, and new ones are not.
   @Test(
-    "leaves an HTTP/2 connection over which nothing comes, also if others wait on it: all later requests share one other"
-  )
-  func leavesSilentBesideOthers() async throws {
+    "leaves an HTTP/2 connection over which nothing comes, also if others wait on it: all later requests share one other",
+    arguments: [6, 1])
+  func leavesSilentBesideOthers(most: Int) async throws {
     let nginx = try await nginx(http2: true)
     let lost = try SwitchableRelay(to: .loopback(nginx.port))
     let relay = try SwitchableRelay(to: .loopback(lost.port))
-    let session = site.session()
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = most
+    let session = site.session(configuration)
     let url = try site.url(port: relay.port)
     _ = try await text(session, url)
     lost.suspend(true)
