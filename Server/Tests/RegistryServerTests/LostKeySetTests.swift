@@ -197,4 +197,27 @@ struct WithdrawnKeyCopyTests {
     }
     await second.service.stop()
   }
+
+  @Test("counts from before a key set where nobody noted which copy was the last")
+  func unnoted() async throws {
+    func start(_ last: ScriptedService?) async throws -> ScriptedService {
+      let server = try ScriptedService(
+        storage: "{type: memory}", more: StoreTransferTests.copies, sharing: last)
+      server.observer.show(.accepted(pin(1)), at: StoreTransferTests.host)
+      try await server.start()
+      await server.service.probe(StoreTransferTests.host)
+      return server
+    }
+    let first = try await start(nil)
+    let directory = first.directory
+    try LostKeySetTests.rotate(directory)
+    try await StoreTransferTests.deny(pin(8), first)
+    await first.service.stop()
+    try #require(first.service.currentDocument(Self.file)?.number?.epoch == 1)
+    try LostKeySetTests.rotate(directory)
+    try FileManager.default.removeItem(at: directory.file("last-copies"))
+    let second = try await start(first)
+    #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
+    await second.service.stop()
+  }
 }

@@ -243,8 +243,10 @@ extension DocumentState {
         before.denied.remove(at: index)
         try before.judgeDenial(of: pin, configured: configured, at: request.at)
       }
-      // Decided again: it outlasts an allowance of before, which another server may remember though the store lost it.
-      denied[index].at = max(denied[index].at, request.at)
+      // Decided again: it outlasts an allowance of before, which another server may remember though the store lost it. And it is not
+      // the denial of whoever made it before, who may take that back.
+      let isOwn = denied[index].isMade(by: request)
+      denied[index].at = max(denied[index].at &+ (isOwn ? 0 : 1), request.at)
       return []
     }
     if !force { try judgeDenial(of: pin, configured: configured, at: request.at) }

@@ -212,7 +212,6 @@ package struct ProbeSchedule: Sendable {
 
   /// The pause, less what confirming takes longer than it leaves time for; at least half of it.
   private func pause(of entry: Entry) -> Int64 {
-    guard !entry.isFailing else { return entry.pause }
     let longer =
       settings.confirmingRepeats * max(0, entry.taking - settings.confirmationInterval)
       + max(0, entry.taking - Self.probing)

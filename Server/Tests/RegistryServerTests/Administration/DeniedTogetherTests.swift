@@ -232,13 +232,15 @@ struct DeniedTogetherTests {
     #expect(await repeating.outcome().denied == [[pin(9)], [pin(9)]])
   }
 
-  @Test("what somebody decided again since is not taken back with it")
-  func decidedAgain() throws {
+  @Test(
+    "what somebody decided again since is not taken back with it, by whichever clock",
+    arguments: [6, 5, 3] as [Int64])
+  func decidedAgain(time: Int64) throws {
     var state = DocumentStateTests.settled()
     let bob = DocumentState.Request(who: "bob", at: 5, why: "stolen")
     _ = try state.deny(pin(9), configured: [], force: false, bob)
     var other = state
-    let ada = DocumentState.Request(who: "ada", at: 6, why: "stolen, too")
+    let ada = DocumentState.Request(who: "ada", at: time, why: "stolen, too")
     _ = try other.deny(pin(9), configured: [], force: false, ada)
     let (error, now) = (Self.objection, Int64(7))
     let taken = state.takeBackDenial(of: pin(9), by: bob, because: error, at: now)

@@ -156,6 +156,37 @@ struct HeldDecisionTests {
     await service.stop()
   }
 
+  @Test("a key that was said to be left out is in no approval because it is shown again")
+  func shownAgain() async throws {
+    let service = try await Self.running()
+    let scripted = service.scripted
+    scripted.observer.show(Self.probe(1, issuer: 100), at: Self.hosts[0])
+    scripted.observer.show(.unreachable(reason: "it ended"), at: Self.hosts[1])
+    for host in Self.hosts.prefix(2) {
+      for _ in 0..<3 { await scripted.service.probe(host) }
+    }
+    let (time, groups) = try await Self.groups(service)
+    let group = try #require(groups.first)
+    #expect(group["keys"] == 10 && group["shown"] == 8)
+    func decide() async throws -> AdministeredService.Answer {
+      let object: JSONObject = [
+        "decision": "approve", "issuer": .string(pin(101).base64), "until": .integer(time),
+        "keys": 10, "digest": try #require(group["digest"]), "why": "x",
+      ]
+      return try await service.call(
+        "POST", "/pending/decide",
+        String(decoding: JSONValue.object(object).canonicalBytes, as: UTF8.self))
+    }
+    scripted.observer.show(Self.probe(41, issuer: 101), at: Self.hosts[0])
+    await scripted.service.probe(Self.hosts[0])
+    #expect(try await decide().status == 409)
+    scripted.observer.show(Self.probe(1, issuer: 100), at: Self.hosts[0])
+    for _ in 0..<9 { await scripted.service.probe(Self.hosts[0]) }
+    let answer = try await decide()
+    #expect(answer.status == 200 && answer["keys"] == 8, "\(answer.json)")
+    await service.stop()
+  }
+
   @Test("nothing is decided about keys that wait for another reason than was read")
   func otherReason() async throws {
     let service = try await Self.running()

@@ -137,6 +137,15 @@ struct ProbeScheduleTests {
     #expect(simulation.gaps("e0").allSatisfy { (Self.pause * 9 / 10...Self.pause).contains($0) })
   }
 
+  @Test("and if its probes took long, the shorter one: they will when it is back")
+  func failingAfterSlow() {
+    var simulation = simulation(1) { _, now in
+      now < 10 * 60_000 ? (5000, .onSchedule) : (100, .failed)
+    }
+    simulation.run(until: 30 * 60_000)
+    #expect(simulation.gaps("e0").suffix(9).allSatisfy { $0 < Self.pause * 9 / 10 })
+  }
+
   @Test("a thousand endpoints that time out keep nobody waiting who answers", arguments: 1...2)
   func starvation(seed: UInt64) {
     // Each takes all its time, every time.

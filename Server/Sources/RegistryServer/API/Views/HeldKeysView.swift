@@ -20,18 +20,23 @@ struct HeldKeysView {
     let candidate: CandidateKey
     /// Whether nobody looks at the endpoint.
     let isPaused: Bool
+    /// Whether the endpoint can be asked. One that does not answer shows nothing, whatever it showed last.
+    let isReached: Bool
     let met: ReportPicture.Meeting
     /// The issuers of the keys that apps have of the endpoint.
     let before: [SPKIPin]
 
     /// Whether the endpoint shows it, as far as is known now.
-    var isShown: Bool { candidate.isShown && !isPaused }
+    var isShown: Bool { candidate.isShown && !isPaused && isReached }
 
     var named: JSONValue { .object(["file": .string(file), "endpoint": .string(id)]) }
   }
 
   /// How many groups are listed, and how many endpoints and earlier CAs of each are named.
   static let (mostGroups, mostNamed, mostBefore) = (100, 5, 3)
+
+  /// How many probes in a row that come to nothing say nothing of an endpoint yet.
+  private static let passingFailures = 3
 
   private let items: [Item]
   /// What CAs are called, as far as a probe still shows one.
@@ -48,11 +53,13 @@ struct HeldKeysView {
         guard let held, !held.isEmpty else { continue }
         let before = document.issuers(at: endpoint.id)
         let isPaused = document.state.isPaused(endpoint.id)
+        let failures = document.lastProbes[endpoint.id]?.failures ?? 0
         for candidate in held {
           let pin = candidate.chain.leaf.pin
           items.append(
             Item(
               file: document.file, id: endpoint.id, candidate: candidate, isPaused: isPaused,
+              isReached: failures < Self.passingFailures,
               met: picture.meeting(pin, endpoint.patterns), before: before))
         }
       }
@@ -81,12 +88,13 @@ struct HeldKeysView {
   /// All reasons for which any of them is held.
   var reasons: Set<CandidateKey.HoldReason> { Set(items.flatMap(\.candidate.reasons)) }
 
-  /// Names exactly these keys and their CAs: a decision about them is about no others.
+  /// Names exactly these keys and their CAs, and which of them are shown: a decision about them is about no others, and one that
+  /// was said to be left out is not in it because it is shown again.
   var digest: String { Self.digest(items) }
 
   private static func digest(_ items: [Item]) -> String {
     let texts = items.map {
-      "\($0.file) \($0.id) \($0.candidate.chain.leaf.pin.base64) \($0.candidate.authority.base64)"
+      "\($0.file) \($0.id) \($0.candidate.chain.leaf.pin.base64) \($0.candidate.authority.base64) \($0.isShown)"
     }
     return Base64URL.encode(Digest.sha256(JSONValue.texts(texts.sorted()).canonicalBytes))
   }
