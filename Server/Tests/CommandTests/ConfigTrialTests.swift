@@ -258,7 +258,7 @@ struct ConfigTrialTests {
   @Test("warns of a limit of open files that does not do for all connections, and of no other")
   func descriptors() async throws {
     let directory = try stage()
-    for (limit, isTold) in [(1423, true), (1424, false)] {
+    for (limit, isTold) in [(1923, true), (1924, false)] {
       let call = "ulimit -n \(limit); exec \"$0\" config check --config-path \"$1\""
       let outcome = try await ChildProcess.run(
         "sh", ["-c", call, try Tool.path(), directory.path()])

@@ -25,8 +25,9 @@ public enum ServerProcess {
 /// A client that is one too many waits. A probe that finds no descriptor fails, and a key that changes meanwhile is not
 /// published. So the connections of clients are bounded by what the system allows.
 enum DescriptorLimit {
-  /// What probes, 256 at once, name lookups, the store and files may take.
-  static let reserve = 400
+  /// What probes, name lookups, the store and files may take. 256 probes at once have up to three sockets each, at addresses
+  /// that do not answer: 790 were counted.
+  static let reserve = 900
   /// Connections that a listener takes however low the limit is.
   static let fewest = 48
   /// Not without end: libraries allocate tables by it.
