@@ -213,13 +213,18 @@ struct UpTests {
     withExtendedLifetime(stage) {}
   }
 
+  /// A key, and the smallest configuration that starts without a store.
+  private static func writeSmallest(to directory: TemporaryDirectory) throws {
+    try Keys.signing.get().write(to: directory.file("prv.pem"))
+    try directory.write(
+      "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+      to: "config.yaml")
+  }
+
   @Test("has descriptors left for looks when clients take all that they may")
   func descriptors() async throws {
     try await withTemporaryDirectory { directory in
-      try Keys.signing.get().write(to: directory.file("prv.pem"))
-      try directory.write(
-        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
-        to: "config.yaml")
+      try Self.writeSmallest(to: directory)
       let server = try ChildProcess(
         "sh", ["-c", "ulimit -S -n 256; exec \"$0\" up --listen 127.0.0.1:0", try Tool.path()],
         directory: directory.url)
@@ -235,10 +240,7 @@ struct UpTests {
   @Test("takes fewer clients where the system allows few descriptors, says so, and serves them")
   func fewDescriptors() async throws {
     try await withTemporaryDirectory { directory in
-      try Keys.signing.get().write(to: directory.file("prv.pem"))
-      try directory.write(
-        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
-        to: "config.yaml")
+      try Self.writeSmallest(to: directory)
       let port = try freePort()
       let server = try ChildProcess(
         "sh", ["-c", "ulimit -n 448; exec \"$0\" up --listen 127.0.0.1:\(port)", try Tool.path()],
@@ -270,10 +272,7 @@ struct UpTests {
     ])
   func coreDumps(_ call: String) async throws {
     try await withTemporaryDirectory { directory in
-      try Keys.signing.get().write(to: directory.file("prv.pem"))
-      try directory.write(
-        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
-        to: "config.yaml")
+      try Self.writeSmallest(to: directory)
       let server = try ChildProcess(
         "sh", ["-c", "ulimit -S -c $(ulimit -H -c); exec \"$0\" \(call)", try Tool.path()],
         directory: directory.url)

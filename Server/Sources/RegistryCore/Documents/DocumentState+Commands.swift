@@ -238,14 +238,14 @@ extension DocumentState {
     _ pin: SPKIPin, configured: [WatchedEndpoint], force: Bool, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     if let index = denied.lastIndex(where: { $0.pin == pin }) {
-      if !force, denied[index].isMade(by: request) {
+      let isOwn = denied[index].isMade(by: request)
+      if !force, isOwn {
         var before = self
         before.denied.remove(at: index)
         try before.judgeDenial(of: pin, configured: configured, at: request.at)
       }
-      // Decided again: it outlasts an allowance of before, which another server may remember though the store lost it. And it is not
-      // the denial of whoever made it before, who may take that back.
-      let isOwn = denied[index].isMade(by: request)
+      // Decided again: it outlasts an allowance of before, which another server may remember though the store lost it. And if somebody
+      // else made it, it is later than his, so that it stays if his is taken back.
       denied[index].at = max(denied[index].at &+ (isOwn ? 0 : 1), request.at)
       return []
     }

@@ -197,8 +197,8 @@ extension EndpointKeys {
     return behind.contains { authorities[$0] != nil }
   }
 
-  /// Holds keys for their CA, too, that was known before and is no more. Only a probe that shows a key judges it anew, so one that
-  /// is not shown would wait for a click where somebody has to name its CA.
+  /// Holds keys for their CA, too, if it was known before and is no more. A key that no probe shows is not judged anew otherwise,
+  /// and could be approved without its CA's name.
   mutating func doubtHeldKeys(since before: [SPKIPin: Int64]) {
     for (pin, candidate) in held where !candidate.reasons.contains(.newIssuer) {
       let behind = candidate.chain.authorities

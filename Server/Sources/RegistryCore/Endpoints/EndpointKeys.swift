@@ -230,7 +230,7 @@ public struct EndpointKeys: Sendable, Hashable {
       certificateExpires: candidate?.chain.leaf.expiry, isUnannounced: isUnannounced,
       longestGap: candidate?.longestGap ?? 0, shownFor: candidate?.shownFor)
     if let candidate {
-      // The last probe did not show it: until one does, no other key is spared for it.
+      // The last probe did not show it. Until one does, it is no reason to take another key off the list.
       if candidate.missedProbes > 0 {
         (key.missedSince, key.missedProbes) = (now, candidate.missedProbes)
       }

@@ -11,7 +11,7 @@ import TLSTools
 ///
 /// - A copy is gone on from only if clients would take it that know the key sets here: a withdrawn online key, or `prv.pem` beside a
 ///   key set that does not list it, would have this server sign anew what a thief says. One from before the newest set counts if it
-///   has the number of the last one that was written: nothing was published under the set yet.
+///   has the number of the last one that was written, since nothing was published under the set yet, or if nobody noted that number.
 /// - A key set that is missing here, as after `tls.dir` came from an old archive, makes no copy a stranger's: it counts if
 ///   clients that know the sets here would follow it. Otherwise its denials would end, and its epoch be gone back behind.
 struct LastCopies: Sendable {

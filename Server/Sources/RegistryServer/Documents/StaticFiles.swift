@@ -15,8 +15,8 @@ import TLSTools
 ///   may not answer, as that of a file server that is away. That is told as what could not be written is.
 /// - A payload stands before the statement that names it, and goes when two newer ones are there: caches may
 ///   have the statement before.
-/// - Readable by everybody: documents are public, and a web server is somebody else. What somebody else links to another file is
-///   never written through.
+/// - Readable by everybody: documents are public, and a web server is somebody else. No file is written through a link that
+///   somebody put in its place. A directory that is a link is followed.
 /// - Every server that has the directory writes what it publishes. Replicas need one each, or a store of
 ///   files that all see; the newest document wins either way.
 /// - What could not be written is written again every few seconds, until it is there or something newer is. The newest of
