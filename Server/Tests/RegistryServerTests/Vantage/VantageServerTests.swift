@@ -214,10 +214,11 @@ struct VantageFloodTests {
     #expect(isCut)
     #expect(status == nil || status == 400)
     let flood = "CONNECT \(bench.target) HTTP/1.1\r\n" + String(repeating: "a: b\r\n", count: 9000)
-    let answer = try await bench.status(of: flood)
-    // On a busy machine the patience is over first.
-    #expect(answer == nil || answer == 431 || answer == 400)
-    #expect(bench.lookups.withLock { $0 }.isEmpty)
+    // On a busy machine the patience of the other one would be over first.
+    let patient = try VantageBench()
+    let answer = try await patient.status(of: flood)
+    #expect(answer == nil || answer == 431)
+    #expect((bench.lookups.withLock { $0 } + patient.lookups.withLock { $0 }).isEmpty)
     #expect(try await bench.sees(bench.probe()))
   }
 
