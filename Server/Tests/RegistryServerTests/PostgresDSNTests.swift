@@ -146,7 +146,11 @@ import Testing
     case .unreachable("p", let found): #expect(!isDenied && found == reason)
     case let error: Issue.record("\(error)")
     }
-    #expect(!PostgresMessage("connection to server at \"h\" failed: refused").isFromServer)
+    let nobody = "connection to server at \"h\" failed: refused\n\tIs the server running?"
+    #expect(!PostgresMessage(nobody).isFromServer)
+    // Of a name with two addresses, where only the second one answers.
+    let both = PostgresMessage("\(nobody)\nconnection to server at \"h\" failed: \(said)")
+    #expect(both.connectError("p") == message.connectError("p"))
   }
 
   @Test("names the place and never the password when the server refuses or is not there")

@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import RegistryCore
+import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools
@@ -15,8 +16,8 @@ import TLSTools
 ///   may not answer, as that of a file server that is away. That is told as what could not be written is.
 /// - A payload stands before the statement that names it, and goes when two newer ones are there: caches may
 ///   have the statement before.
-/// - Readable by everybody: documents are public, and a web server is somebody else. No file is written through a link that
-///   somebody put in its place. A directory that is a link is followed.
+/// - Readable by everybody: documents are public, and a web server is somebody else. The directory may be a link; none
+///   in it is followed: ``PublicFolder``.
 /// - Every server that has the directory writes what it publishes. Replicas need one each, or a store of
 ///   files that all see; the newest document wins either way.
 /// - What could not be written is written again every few seconds, until it is there or something newer is. The newest of
@@ -336,110 +337,32 @@ final class StaticFiles: Sendable {
 
   /// Why it could not be written; `nil` where it was.
   private static func write(_ document: PublishedDocument, to directory: String) -> String? {
-    if mkdir(directory, 0o755) != 0, errno == ENOENT {
-      try? FileManager.default.createDirectory(
-        atPath: directory, withIntermediateDirectories: true,
-        attributes: [.posixPermissions: 0o755])
-    }
-    if let failure = make(directory) ?? writeParts(of: document, to: directory) { return failure }
     guard let compressed = Gzip.compressed(document.bytes) else { return "no memory to compress" }
-    let path = directory + "/" + document.file
-    // The compressed one first: who takes it has the newer document, never an older one afterwards
-    // from the same name.
-    return replace(path + ".gz", with: compressed) ?? replace(path, with: document.bytes)
-      ?? synchronize(directory)
-  }
-
-  private static func make(_ directory: String) -> String? {
-    mkdir(directory, 0o755) == 0 || errno == EEXIST ? nil : reason("making \(directory)")
+    do throws(PublicFolder.Failure) {
+      let folder = try PublicFolder(directory)
+      try writeParts(of: document, in: folder.folder(document.file + ".parts"))
+      // The compressed one first: who takes it has the newer document, never an older one afterwards
+      // from the same name.
+      try folder.replace(document.file + ".gz", with: compressed)
+      try folder.replace(document.file, with: document.bytes)
+      try folder.flush()
+      return nil
+    } catch { return error.description }
   }
 
   private static func writeParts(
-    of document: PublishedDocument, to directory: String
-  ) -> String? {
-    let parts = directory + "/" + document.file + ".parts"
-    let payloads = parts + "/payload"
-    let statement = parts + "/statement"
-    if let failure = make(parts) ?? make(payloads)
-      ?? replace(payloads + "/" + document.parts.digest, with: document.parts.payload)
-      ?? synchronize(payloads)
-    {
-      return failure
+    of document: PublishedDocument, in parts: borrowing PublicFolder
+  ) throws(PublicFolder.Failure) {
+    let payloads = try parts.folder("payload")
+    try payloads.replace(document.parts.digest, with: document.parts.payload)
+    try payloads.flush()
+    if let statement = document.parts.statement() {
+      try parts.replace("statement", with: statement)
+    } else {
+      try parts.remove("statement")
     }
-    if let bytes = document.parts.statement() {
-      if let failure = replace(statement, with: bytes) { return failure }
-    } else if unlink(statement) != 0, errno != ENOENT {
-      return reason("removing \(statement)")
-    }
-    removeOld(in: payloads, but: document.parts.digest)
-    return synchronize(parts)
-  }
-
-  /// Removes payloads that two newer ones stand beside: this one, and the newest of the others.
-  static func removeOld(in directory: String, but newest: String) {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-    let digits = Set("0123456789abcdef".utf8)
-    let payloads = names.filter {
-      $0 != newest && $0.utf8.count == newest.utf8.count && digits.isSuperset(of: $0.utf8)
-    }
-    let others = payloads.map { name in
-      var status = stat()
-      let path = directory + "/" + name
-      let isThere = stat(path, &status) == 0
-      let time = status.st_mtim
-      return (path: path, time: isThere ? (time.tv_sec, time.tv_nsec) : (0, 0))
-    }
-    for old in others.sorted(by: { $0.time > $1.time }).dropFirst() { unlink(old.path) }
-  }
-
-  private static func replace(_ path: String, with bytes: [UInt8]) -> String? {
-    // No document's name begins with a dot, so this is never another document's file.
-    let file = URL(filePath: path)
-    let beside =
-      file.deletingLastPathComponent().path(percentEncoded: false)
-      + ".\(file.lastPathComponent).new"
-    // Without O_TRUNC: a link of either kind leads to another file, such as a private key.
-    let descriptor = open(beside, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644)
-    var found = stat()
-    let isLink =
-      descriptor < 0
-      ? errno == ELOOP : fstat(descriptor, &found) == 0 && found.st_nlink > 1
-    guard !isLink else {
-      close(descriptor)
-      unlink(beside)
-      return "writing \(beside): somebody put a link to another file there, and it is removed"
-    }
-    guard descriptor >= 0 else { return reason("writing \(beside)") }
-    var isWritten = bytes.withUnsafeBytes { buffer in
-      guard ftruncate(descriptor, 0) == 0 else { return false }
-      var rest = buffer[...]
-      while !rest.isEmpty {
-        let count = Foundation.write(
-          descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else { return false }
-        rest = rest.dropFirst(count)
-      }
-      return true
-    }
-    var old = stat()
-    isWritten = isWritten && (stat(path, &old) != 0 || FilesBeside.outdate(old, by: descriptor))
-    isWritten = isWritten && fsync(descriptor) == 0
-    let failure = isWritten ? nil : reason("writing \(beside)")
-    close(descriptor)
-    guard isWritten else { return failure }
-    return rename(beside, path) == 0 ? nil : reason("replacing \(path)")
-  }
-
-  private static func synchronize(_ directory: String) -> String? {
-    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return reason("opening \(directory)") }
-    defer { close(descriptor) }
-    return fsync(descriptor) == 0 ? nil : reason("flushing \(directory)")
-  }
-
-  private static func reason(_ operation: String) -> String {
-    "\(operation): \(String(cString: strerror(errno)).lowercased())"
+    payloads.removePayloads(before: document.parts.digest)
+    try parts.flush()
   }
 }
 
@@ -460,17 +383,7 @@ package struct FilesBeside: Sendable {
   package static func compressed(_ bytes: [UInt8]) -> [UInt8]? { Gzip.compressed(bytes) }
 
   /// Removes payloads that two newer ones stand beside.
-  package func removeOld(in directory: String) { StaticFiles.removeOld(in: directory, but: digest) }
-
-  /// Gives a file that is about to replace another a later second. Web servers tell two versions of a file by
-  /// size and second, and one statement is as long as the next: whoever asked between two of the same second would
-  /// be told that nothing changed.
-  package static func outdate(_ old: stat, by descriptor: Int32) -> Bool {
-    var new = stat()
-    guard fstat(descriptor, &new) == 0 else { return false }
-    guard new.st_mtim.tv_sec <= old.st_mtim.tv_sec else { return true }
-    var times = [old.st_mtim, old.st_mtim]
-    times[1].tv_sec += 1
-    return futimens(descriptor, times) == 0
+  package func removeOld(in directory: String) {
+    if let folder = try? PublicFolder(directory) { folder.removePayloads(before: digest) }
   }
 }

@@ -195,8 +195,12 @@ struct PostgresMessage {
 
   /// What libpq says of a connection: `where: SEVERITY:  text` if the server refused it, `where: SEVERITY:  SQLSTATE: text` if
   /// libpq was asked to be verbose. The severity is in the server's language, too; the two spaces are not.
+  /// A name with two addresses has a line of each, and what a server said counts more than that nobody was at the other.
   init(_ message: String) {
-    var line = message.split(separator: "\n").first.map(String.init) ?? "the connection was lost"
+    let lines = message.split(separator: "\n")
+    var line =
+      (lines.first { $0.contains(":  ") } ?? lines.first).map(String.init)
+      ?? "the connection was lost"
     var code = ""
     let mark = line.range(of: ":  ")
     if let mark {

@@ -1,6 +1,7 @@
 import CanonicalJSON
 import Foundation
 import RegistryServer
+import RegistryStores
 
 /// `--out`: a result into a file instead of standard output.
 ///
@@ -226,7 +227,7 @@ struct StagedFile {
       ? nil
       : "warning: \(name) is no longer of the group that could read it; hint: chgrp, or run this as its owner"
     guard fchmod(descriptor, mode) == 0, Self.append(bytes, to: descriptor),
-      !isThere || FilesBeside.outdate(old, by: descriptor), fsync(descriptor) == 0
+      !isThere || PublicFolder.outdate(old, by: descriptor), fsync(descriptor) == 0
     else {
       let code = errno
       unlinkat(directory, beside, 0)

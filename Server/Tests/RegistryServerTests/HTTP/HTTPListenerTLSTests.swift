@@ -208,4 +208,19 @@ import Testing
         certificateFile: certificate, keyFile: folder.write(one.keyPEM, to: "a.key").path)
     }
   }
+
+  @Test(
+    "it ends when the leaf or its issuer does, and not with a cross-signed root above them",
+    arguments: [(40, 50, 30, 40), (50, 40, 60, 40)])
+  func end(_ leaf: Int, _ issuer: Int, _ above: Int, _ end: Int) throws {
+    func lasting(_ days: Int) -> Validity { .days(days, from: 1_800_000_000) }
+    let made =
+      try authority
+      .issueIntermediate(name: "Cross-signed Root", validity: lasting(above))
+      .issueIntermediate(name: "Listener CA", validity: lasting(issuer))
+      .issue(names: ["site.test"], validity: lasting(leaf))
+    let listener = try ListenerIdentity(
+      certificatePEM: made.certificateChainPEM, keyPEM: made.keyPEM)
+    #expect(listener.ends == lasting(end).notAfter)
+  }
 }

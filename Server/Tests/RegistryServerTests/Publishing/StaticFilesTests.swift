@@ -167,39 +167,50 @@ import Testing
     #expect(try names(in: place).allSatisfy { !$0.hasPrefix(".") })
   }
 
-  @Test("are not written through a link to another file, and are once that is removed")
+  @Test("are written, and nothing through a link or a pipe that somebody put beside them")
   func links() async throws {
     let directory = try TemporaryDirectory()
     let place = directory.path("published")
     try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
     let key = directory.path("prv.pem")
     try directory.write("a private key", to: "prv.pem")
-    let outcomes = Locked<[StaticFiles.Outcome]>([])
-    let files = StaticFiles(
-      directory: place, later: { _, _ in },
-      report: { _, outcome in outcomes.withLock { $0.append(outcome) } })
     let document = try document(1, version: 1)
-    let linking: [(String, String) -> Int32] = [{ symlink($0, $1) }, { link($0, $1) }]
-    for makeLink in linking {
-      outcomes.withLock { $0 = [] }
-      #expect(makeLink(key, place + "/.\(Self.file).new") == 0)
-      files.write(document)
-      await files.finish()
-      let reasons = outcomes.withLock { $0 }.compactMap { outcome -> String? in
-        guard case .failed(let reason, _) = outcome else { return nil }
-        return reason
-      }
-      #expect(reasons.count == 1 && reasons[0].contains("somebody put a link"))
-      // What a crash left there is no link.
-      try directory.write(
-        String(repeating: "longer than the document ", count: 99),
-        to: "published/.\(Self.file).new")
-      files.write(document)
-      await files.finish()
-      #expect(outcomes.withLock { $0.last } == .written)
+    let making: [(String) -> Int32] = [
+      { symlink(key, $0) }, { link(key, $0) }, { mkfifo($0, 0o600) },
+    ]
+    for make in making {
+      #expect(make(place + "/.\(Self.file).new") == 0)
+      await write(document, to: place)
       #expect(try Data(contentsOf: URL(filePath: place + "/" + Self.file)) == Data(document.bytes))
       #expect(try String(contentsOfFile: key, encoding: .utf8) == "a private key")
+      try FileManager.default.removeItem(atPath: place + "/" + Self.file)
     }
     #expect(try names(in: place).allSatisfy { !$0.hasPrefix(".") })
+  }
+
+  @Test(
+    "write nothing, and remove nothing, in a directory that somebody linked in the place of one of theirs",
+    arguments: ["", "/payload"])
+  func linkedFolder(_ below: String) async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    let parts = place + "/" + Self.file + ".parts"
+    let others = ["0", "1", "2"].map { String(repeating: $0, count: 64) } + ["statement"]
+    for name in others { try directory.write("somebody's", to: "somewhere/payload/" + name) }
+    try FileManager.default.createDirectory(
+      atPath: below.isEmpty ? place : parts, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: parts + below, withDestinationPath: directory.path("somewhere" + below))
+    let reasons = Locked<[String]>([])
+    let files = StaticFiles(
+      directory: place, later: { _, _ in },
+      report: { _, outcome in
+        if case .failed(let reason, _) = outcome { reasons.withLock { $0.append(reason) } }
+      })
+    files.write(try document(1, version: 1))
+    await files.finish()
+    #expect(reasons.withLock { $0 } == ["opening the directory \(parts)\(below): not a directory"])
+    #expect(try names(in: directory.path("somewhere")) == ["payload"])
+    #expect(try names(in: directory.path("somewhere/payload")) == Set(others))
   }
 }

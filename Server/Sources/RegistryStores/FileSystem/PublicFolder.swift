@@ -1,0 +1,136 @@
+import Foundation
+
+/// A directory of files that everybody may read, such as a web server's.
+///
+/// - A file is there whole or not at all: it is written beside, flushed, renamed into place.
+/// - Used by its descriptor, and no link in it is followed: whoever may write there could lead the writer to other files of
+///   his, to go over them or to remove them. Only the link by which the directory itself is named is followed.
+package struct PublicFolder: ~Copyable {
+  /// Why something could not be done.
+  package struct Failure: Error, CustomStringConvertible {
+    package let description: String
+
+    fileprivate init(_ operation: String, _ code: Int32 = errno) {
+      description = "\(operation): \(String(cString: strerror(code)).lowercased())"
+    }
+  }
+
+  private let number: Int32
+  /// For messages.
+  private let path: String
+
+  deinit { close(number) }
+
+  /// Opens a directory, which is made where it is missing, with those above it.
+  package init(_ path: String) throws(Failure) {
+    if mkdir(path, 0o755) != 0, errno == ENOENT {
+      try? FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+    }
+    try self.init(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path)
+  }
+
+  private init(_ number: Int32, _ path: String) throws(Failure) {
+    guard number >= 0 else { throw Failure("opening the directory \(path)") }
+    (self.number, self.path) = (number, path)
+  }
+
+  /// A directory in it, which is made where it is missing.
+  package borrowing func folder(_ name: String) throws(Failure) -> PublicFolder {
+    guard mkdirat(number, name, 0o755) == 0 || errno == EEXIST else {
+      throw Failure("making \(path)/\(name)")
+    }
+    let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+    return try PublicFolder(openat(number, name, flags), "\(path)/\(name)")
+  }
+
+  /// Replaces a file; ``flush()`` makes that last.
+  ///
+  /// - Parameter name: begins with no dot, so that no file's name is what is written beside another one.
+  package borrowing func replace(_ name: String, with bytes: [UInt8]) throws(Failure) {
+    let beside = ".\(name).new"
+    // A crash left it there, or somebody put a link or a pipe in its place.
+    unlinkat(number, beside, 0)
+    let descriptor = openat(number, beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { throw Failure("writing \(path)/\(beside)") }
+    let isWritten = write(bytes, to: descriptor, inPlaceOf: name)
+    let code = errno
+    close(descriptor)
+    guard isWritten else { throw Failure("writing \(path)/\(beside)", code) }
+    guard renameat(number, beside, number, name) == 0 else {
+      throw Failure("replacing \(path)/\(name)")
+    }
+  }
+
+  private borrowing func write(
+    _ bytes: [UInt8], to descriptor: Int32, inPlaceOf name: String
+  ) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    var old = stat()
+    let isThere = fstatat(number, name, &old, 0) == 0
+    return (!isThere || Self.outdate(old, by: descriptor)) && fsync(descriptor) == 0
+  }
+
+  /// Removes a file, if it is there.
+  package borrowing func remove(_ name: String) throws(Failure) {
+    guard unlinkat(number, name, 0) == 0 || errno == ENOENT else {
+      throw Failure("removing \(path)/\(name)")
+    }
+  }
+
+  /// Removes payloads that two newer ones stand beside: this one, and the newest of the others.
+  package borrowing func removePayloads(before newest: String) {
+    let digits = Set("0123456789abcdef".utf8)
+    let others = names().filter {
+      $0 != newest && $0.utf8.count == newest.utf8.count && digits.isSuperset(of: $0.utf8)
+    }.map { name in
+      var status = stat()
+      let isThere = fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+      let time = status.st_mtim
+      return (name: name, time: isThere ? (time.tv_sec, time.tv_nsec) : (0, 0))
+    }
+    for old in others.sorted(by: { $0.time > $1.time }).dropFirst() {
+      unlinkat(number, old.name, 0)
+    }
+  }
+
+  private borrowing func names() -> [String] {
+    let again = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard again >= 0, let listing = fdopendir(again) else {
+      if again >= 0 { close(again) }
+      return []
+    }
+    defer { closedir(listing) }
+    var names: [String] = []
+    while let entry = readdir(listing) {
+      names.append(
+        withUnsafeBytes(of: &entry.pointee.d_name) { name in
+          String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+        })
+    }
+    return names
+  }
+
+  /// Waits until what was done is on the disk.
+  package borrowing func flush() throws(Failure) {
+    guard fsync(number) == 0 else { throw Failure("flushing \(path)") }
+  }
+
+  /// Gives a file that is about to replace another a later second. Web servers tell two versions of a file by
+  /// size and second, and one statement is as long as the next: whoever asked between two of the same second would
+  /// be told that nothing changed.
+  package static func outdate(_ old: stat, by descriptor: Int32) -> Bool {
+    var new = stat()
+    guard fstat(descriptor, &new) == 0 else { return false }
+    guard new.st_mtim.tv_sec <= old.st_mtim.tv_sec else { return true }
+    var times = [old.st_mtim, old.st_mtim]
+    times[1].tv_sec += 1
+    return futimens(descriptor, times) == 0
+  }
+}
