@@ -23,7 +23,8 @@ package enum ListeningSocket {
         try set(IPV6_V6ONLY, of: Int32(IPPROTO_IPV6), on: descriptor)
       }
       try bind(descriptor, to: address)
-      guard listen(descriptor, 511) == 0 else { throw refusal(address) }
+      // Whoever finds the queue full dials again after one second, three, and seven, and those who dial more often come first.
+      guard listen(descriptor, 4096) == 0 else { throw refusal(address) }
       return (descriptor, address.with(port: try port(of: descriptor)))
     } catch {
       close(descriptor)

@@ -138,6 +138,14 @@ struct HTTPCrowdTests {
     await server.stop()
   }
 
+  @Test("hundreds who come while nobody can be accepted stand in a queue, and need not dial again")
+  func queue() throws {
+    let (listening, address) = try ListeningSocket.open(
+      #require(ListenAddress("127.0.0.1:0")))
+    let clients = try (0..<600).map { _ in try RawConnection(address) }
+    withExtendedLifetime(clients) { _ = close(listening) }
+  }
+
   @Test("responses share their bytes: the last answer of a connection, and one to who has it")
   func shared() throws {
     let response = HTTPResponse(status: 200, headers: [], body: Array("body".utf8))

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A TCP connection to loopback on which a test says exactly the bytes it wants. Ends with its last
-/// reference; reading gives up after 30 s.
+/// reference; connecting and reading give up after 30 s.
 final class RawConnection: Sendable {
   private let descriptor: Int32
 
@@ -13,23 +13,23 @@ final class RawConnection: Sendable {
     var limit = timeval(tv_sec: 30, tv_usec: 0)
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
     let connected: Int32
+    descriptor = socket(address.isIPv6 ? AF_INET6 : AF_INET, kind, 0)
+    for kind in [SO_SNDTIMEO, SO_RCVTIMEO] {
+      setsockopt(descriptor, SOL_SOCKET, kind, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
     if address.isIPv6 {
-      descriptor = socket(AF_INET6, kind, 0)
       var raw = sockaddr_in6()
       raw.sin6_family = sa_family_t(AF_INET6)
       raw.sin6_port = address.port.bigEndian
       raw.sin6_addr = in6addr_loopback
       connected = Self.connect(descriptor, &raw)
     } else {
-      descriptor = socket(AF_INET, kind, 0)
       var raw = sockaddr_in()
       raw.sin_family = sa_family_t(AF_INET)
       raw.sin_port = address.port.bigEndian
       raw.sin_addr.s_addr = inet_addr("127.0.0.1")
       connected = Self.connect(descriptor, &raw)
     }
-    setsockopt(
-      descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     guard connected == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
   }
 
