@@ -127,7 +127,7 @@ final class StaticFiles: Sendable {
 
   /// One for all that is written to a directory. What does not end there goes on after ``end()``, and must not go over what
   /// is written there once the copies are to be there again.
-  private static func queue(of directory: String) -> DispatchQueue {
+  static func queue(of directory: String) -> DispatchQueue {
     queues.withLock { queues in
       if let queue = queues[directory] { return queue }
       let queue = DispatchQueue(label: "published files")

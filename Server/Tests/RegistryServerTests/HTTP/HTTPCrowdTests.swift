@@ -1,3 +1,4 @@
+import Foundation
 import SslPinningPlatform
 import TestSupport
 import Testing

@@ -20,7 +20,7 @@ struct UnwrittenCopyTests {
     private let noted: Locked<[String]>
     private let due: Locked<[(seconds: Int, work: @Sendable () -> Void)]>
 
-    init(in directory: String) {
+    init(in directory: String, behind obstacle: Obstacle = Obstacle()) {
       let outcomes = Locked<[String]>([])
       let noted = Locked<[String]>([])
       let due = Locked<[(seconds: Int, work: @Sendable () -> Void)]>([])
@@ -28,7 +28,10 @@ struct UnwrittenCopyTests {
       self.directory = directory
       files = StaticFiles(
         directory: directory,
-        copying: { _, isWritten in noted.withLock { $0.append(isWritten ? "is" : "to be") } },
+        copying: { _, isWritten in
+          noted.withLock { $0.append(isWritten ? "is" : "to be") }
+          if !isWritten { obstacle.meet() }
+        },
         later: { seconds, work in due.withLock { $0.append((seconds, work)) } },
         report: { _, outcome in
           let text =
@@ -205,23 +208,22 @@ struct UnwrittenCopyTests {
     #expect(await copies.pass() == 0)
   }
 
-  /// A file that is opened for writing only once somebody reads it: as if a file server did not answer.
-  private struct Obstacle {
-    let path: String
+  /// As if a file server did not answer: what meets it goes on once it is gone.
+  private final class Obstacle: Sendable {
+    private let isThere = Locked(false)
+    private let gone = DispatchSemaphore(value: 0)
 
-    init(in place: String) throws {
-      path = place + "/.\(UnwrittenCopyTests.file).new"
-      try FileManager.default.createDirectory(
-        atPath: place, withIntermediateDirectories: true)
-      #expect(mkfifo(path, 0o600) == 0)
+    func stand() { isThere.withLock { $0 = true } }
+
+    func meet() {
+      guard isThere.withLock({ $0 }) else { return }
+      gone.wait()
+      gone.signal()
     }
 
-    /// Lets whoever waits go on, until `work` is over: he fails. Nobody meets it any more.
-    func release(while work: () async -> Void) async {
-      let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-      #expect(reader >= 0 && unlink(path) == 0)
-      await work()
-      close(reader)
+    func goAway() {
+      isThere.withLock { $0 = false }
+      gone.signal()
     }
   }
 
@@ -229,10 +231,11 @@ struct UnwrittenCopyTests {
   func unfinished() async throws {
     let directory = try TemporaryDirectory()
     let place = directory.path("published")
-    let copies = Copies(in: place)
+    let obstacle = Obstacle()
+    let copies = Copies(in: place, behind: obstacle)
     await copies.write(try document(1, version: 1))
     let (again, newest) = (try document(1, version: 2), try document(2, version: 3))
-    let obstacle = try Obstacle(in: place)
+    obstacle.stand()
     copies.begin(again)
     let late = Locked<Set<String>?>(nil)
     let waiting = Task {
@@ -255,10 +258,9 @@ struct UnwrittenCopyTests {
     copies.begin(newest)
     #expect(copies.pass(StaticFiles.longest) == 1)
     #expect(copies.told == ["written", "late", "lacking"])
-    await obstacle.release {
-      await copies.finish()
-      await waiting.value
-    }
+    obstacle.goAway()
+    await copies.finish()
+    await waiting.value
     #expect(copies.told.last == "written")
     #expect(copies.bytes == newest.bytes)
     // Nothing is left to look after.
@@ -271,10 +273,11 @@ struct UnwrittenCopyTests {
   func hangingEnd() async throws {
     let directory = try TemporaryDirectory()
     let place = directory.path("published")
-    let (copies, next) = (Copies(in: place), Copies(in: place))
+    let obstacle = Obstacle()
+    let (copies, next) = (Copies(in: place, behind: obstacle), Copies(in: place))
     let (first, newest) = (try document(1, version: 1), try document(3, version: 3))
     await copies.write(first)
-    let obstacle = try Obstacle(in: place)
+    obstacle.stand()
     copies.begin(try document(2, version: 2))
     copies.begin(try document(2, version: 2, denied: [pin(7)]))
     let hasEnded = Locked(false)
@@ -293,10 +296,9 @@ struct UnwrittenCopyTests {
       await Copies(in: directory.path("elsewhere")).write(try document(1, version: version))
     }
     #expect(next.marks.isEmpty)
-    await obstacle.release {
-      await next.finish()
-      await ending.value
-    }
+    obstacle.goAway()
+    await next.finish()
+    await ending.value
     #expect(copies.told == ["written"])
     #expect(next.told == ["written"])
     #expect(next.bytes == newest.bytes)
@@ -309,7 +311,9 @@ struct UnwrittenCopyTests {
     let people = try await AdministeredService.running(more: "publish: {dir: \"DIR/copies\"}")
     let place = try #require(people.scripted.configuration.publishing.directory)
     #expect(await people.scripted.service.documents.finishCopies() == [])
-    let obstacle = try Obstacle(in: place)
+    let obstacle = Obstacle()
+    obstacle.stand()
+    StaticFiles.queue(of: place).async { obstacle.meet() }
     for key in [7, 8, 9] as [UInt8] {
       let denial = #"{"pin":"\#(pin(key).base64)","why":"x"}"#
       let answer = try await people.call("POST", "/denials", denial)
@@ -325,10 +329,9 @@ struct UnwrittenCopyTests {
     #expect(await eventually { hasStopped.withLock { $0 } })
     // Whatever is still being written there comes before it.
     let files = StaticFiles(directory: place, later: { _, _ in }, report: { _, _ in })
-    await obstacle.release {
-      await files.finish()
-      await stopping.value
-    }
+    obstacle.goAway()
+    await files.finish()
+    await stopping.value
     #expect(people.scripted.log.events("stopped").count == 1)
   }
 
