@@ -38,6 +38,17 @@ final class ConnectionDeadlines: Sendable {
     /// Those of callers that may have only so many, and how many each has. Behind a trusted proxy are many callers.
     var limited: Set<ObjectIdentifier> = []
     var counts: [[UInt8]: Int] = [:]
+    /// How many of each were handed over, and no thread has begun with; and all of them.
+    var queued: [[UInt8]: Int] = [:]
+    var inQueue = 0
+
+    /// One of a caller stands there no more; false if none did.
+    mutating func leaveQueue(_ bucket: [UInt8]) -> Bool {
+      guard let number = queued[bucket] else { return false }
+      queued[bucket] = number > 1 ? number - 1 : nil
+      inQueue -= 1
+      return true
+    }
   }
 
   init(limits: HTTPLimits) {
@@ -52,21 +63,37 @@ final class ConnectionDeadlines: Sendable {
   /// Goes by these times from the next phase of each connection on.
   func change(_ limits: HTTPLimits) { times.withLock { $0 = Times(limits) } }
 
-  /// A connection began.
+  /// Counts a connection of a caller who may have only so many, before it is handed over. A thread that works on handshakes begins
+  /// with the next ones late, and one caller would have all places meanwhile.
   ///
-  /// - Parameter isLimited: whether its address may have only so many.
   /// - Returns: false if it is one too many.
-  func begin(_ connection: HTTPConnection, isLimited: Bool) -> Bool {
+  func reserve(_ bucket: [UInt8]) -> Bool {
+    open.withLock { open in
+      let isCrowd = count.load(ordering: .relaxed) + open.inQueue >= crowd
+      let ofOne = open.counts[bucket, default: 0] + open.queued[bucket, default: 0]
+      guard ofOne < (isCrowd ? limits.inACrowd : limits.usual) else { return false }
+      open.queued[bucket, default: 0] += 1
+      open.inQueue += 1
+      return true
+    }
+  }
+
+  /// A connection that was counted could not be handed over.
+  func giveUp(_ bucket: [UInt8]) { open.withLock { _ = $0.leaveQueue(bucket) } }
+
+  /// Nobody will begin with those that were counted.
+  func forgetQueue() { open.withLock { ($0.queued, $0.inQueue) = ([:], 0) } }
+
+  /// A connection began.
+  func begin(_ connection: HTTPConnection) {
     // Not idle: a handshake takes a client that is far away longer than a connection may be that.
     set(connection) { $0.header }
-    return open.withLock { open in
+    open.withLock { open in
       open.connections[ObjectIdentifier(connection)] = connection
-      let all = count.wrappingAdd(1, ordering: .relaxed).newValue
-      guard isLimited else { return true }
+      count.wrappingAdd(1, ordering: .relaxed)
+      guard open.leaveQueue(connection.bucket) else { return }
       open.limited.insert(ObjectIdentifier(connection))
-      let ofOne = open.counts[connection.bucket, default: 0] + 1
-      open.counts[connection.bucket] = ofOne
-      return ofOne <= (all > crowd ? limits.inACrowd : limits.usual)
+      open.counts[connection.bucket, default: 0] += 1
     }
   }
 

@@ -33,8 +33,6 @@ final class HTTPConnection: @unchecked Sendable {
   let isIdle = Atomic(true)
   /// Whether it was cut, and only its end is missing.
   let isCut = Atomic(false)
-  /// Whether its address had all the connections that it may have.
-  var isTooMany = false
   /// The answer that is waited for.
   var later: LaterAnswer? { waiting.withLock { $0 } }
   private let waiting = Locked<LaterAnswer?>(nil)

@@ -1,5 +1,6 @@
 import CMicroHTTPD
 import Foundation
+import SslPinningPlatform
 import Synchronization
 
 /// One daemon of libmicrohttpd, from its start to its stop.
@@ -28,16 +29,15 @@ final class HTTPDaemon: @unchecked Sendable {
 
   private let pointer: OpaquePointer
   private let context: Context
-  /// ``Context/begun`` when ``forgetLost()`` last looked.
-  private let lastBegun = Atomic(0)
+  private let queue = Locked(ConnectionQueue())
 
   /// TLS 1.2 and later. Old clients of the registry are as old as its first release.
   ///
   /// No finite-field Diffie-Hellman: a client names the group, sends any number for its share, and with 8192 bits costs
-  /// a thread half a second for a kilobyte. A few of those a second keep all readers out. Elliptic curves cost less
-  /// than a millisecond.
+  /// a thread half a second for a kilobyte. A few of those a second keep all readers out. Nor P-521, which costs several
+  /// times what other curves do, and which no client needs.
   private static let priorities =
-    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-GROUP-DH-ALL:-DHE-RSA"
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-GROUP-DH-ALL:-DHE-RSA:-GROUP-SECP521R1"
 
   /// Bytes for a connection's header and buffers.
   private static let connectionMemory = 16 * 1024
@@ -59,25 +59,36 @@ final class HTTPDaemon: @unchecked Sendable {
 
   private var notBegun: Int {
     let begun = context.begun.load(ordering: .relaxed)
-    return max(0, context.handedOver.load(ordering: .relaxed) - begun)
+    let handedOver = context.handedOver.load(ordering: .relaxed)
+    return queue.withLock { $0.waiting(handedOver: handedOver, begun: begun) }
   }
 
-  /// Counts no more what the library has dropped without a word, as it does out of memory: else each
-  /// would take a place for ever. Called every now and then, from one thread.
-  func forgetLost() {
+  /// Looks after connections that the library has dropped, as ``ConnectionQueue`` says.
+  ///
+  /// - Returns: whether some count no more.
+  func forgetLost() -> Bool {
     let begun = context.begun.load(ordering: .relaxed)
-    let stands = lastBegun.exchange(begun, ordering: .relaxed) == begun
-    if stands { context.handedOver.subtract(notBegun, ordering: .relaxed) }
+    let handedOver = context.handedOver.load(ordering: .relaxed)
+    return queue.withLock { $0.look(handedOver: handedOver, begun: begun) }
   }
 
   /// From now on each answer is its connection's last.
   func retire() { context.isRetired.store(true, ordering: .relaxed) }
 
-  /// Serves one more connection, and closes its socket if it does not take it.
-  func add(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
+  /// Serves one more connection, or closes its socket and says false.
+  func add(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Bool {
     context.handedOver.add(1, ordering: .relaxed)
-    if MHD_add_connection(pointer, descriptor, address, length) != .YES {
-      context.handedOver.subtract(1, ordering: .relaxed)
+    let isTaken = MHD_add_connection(pointer, descriptor, address, length) == .YES
+    if !isTaken { context.handedOver.subtract(1, ordering: .relaxed) }
+    return isTaken
+  }
+
+  /// The numeric address; empty where it is not known.
+  static func peer(_ address: UnsafePointer<sockaddr>?) -> String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+      guard let start = buffer.baseAddress, pp_mhd_peer(address, start, buffer.count) != 0
+      else { return "" }
+      return String(cString: start)
     }
   }
 
@@ -115,8 +126,9 @@ final class HTTPDaemon: @unchecked Sendable {
       item(option, unsafeBitCast(function, to: Int.self), closure)
     }
     var options = [
-      // The limit itself is ``ConnectionIntake``'s, which lets others wait; the library would close them.
-      item(.CONNECTION_LIMIT, 2 * limits.connections),
+      // The limit is ``ConnectionIntake``'s, which lets others wait. The library's own must never be reached: 0.9.75 keeps
+      // a lock then, and at the next connection the thread waits for itself, for ever.
+      item(.CONNECTION_LIMIT, Int(Int32.max)),
       item(.CONNECTION_MEMORY_LIMIT, connectionMemory),
       item(.STRICT_FOR_CLIENT, 1),
       callback(.NOTIFY_CONNECTION, HTTPCallbacks.connectionChanged),
@@ -165,8 +177,8 @@ enum HTTPCallbacks {
       daemon.begun.add(1, ordering: .relaxed)
       let entry = HTTPConnection(
         pointer: connection, descriptor: pp_mhd_connection_socket(connection),
-        peer: peer(of: connection))
-      daemon.site.began(connection: entry)
+        peer: HTTPDaemon.peer(pp_mhd_connection_peer(connection)))
+      daemon.site.deadlines.begin(entry)
       slot.pointee = Unmanaged.passRetained(entry).toOpaque()
     } else if let raw = slot.pointee {
       let entry = Unmanaged<HTTPConnection>.fromOpaque(raw).takeRetainedValue()
@@ -205,7 +217,6 @@ enum HTTPCallbacks {
       let size, let entry = entry(of: connection)
     else { return .NO }
     let site = daemon.site
-    guard !entry.isTooMany else { return .NO }
     switch entry.phase {
     case .idle, .answering: return .NO
     case .header:
@@ -281,15 +292,35 @@ enum HTTPCallbacks {
       Unmanaged<HTTPConnection>.fromOpaque($0).takeUnretainedValue()
     }
   }
+}
 
-  private static func peer(of connection: OpaquePointer) -> String {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
-      guard let start = buffer.baseAddress,
-        pp_mhd_connection_peer(connection, start, buffer.count) != 0
-      else { return "" }
-      return String(cString: start)
-    }
+/// How many connections a daemon was given with which no thread of its has begun.
+///
+/// The library drops some without a word, as it does out of memory, and each would take a place for ever. So if none began for a
+/// minute, those that wait count no more. No sooner: the threads may work on handshakes for many seconds, and as many
+/// connections again would be let in. If a thread begins with them after all, they count as before.
+struct ConnectionQueue {
+  private var lastBegun = 0
+  private var looks = 0
+  private var lost = 0
+
+  /// How often it is looked within a minute.
+  static let patience = 300
+
+  /// Called every 200 milliseconds.
+  ///
+  /// - Returns: whether some count no more.
+  mutating func look(handedOver: Int, begun: Int) -> Bool {
+    lost = min(lost, handedOver - begun)
+    let stands = begun == lastBegun && handedOver - begun > lost
+    lastBegun = begun
+    looks = stands ? looks + 1 : 0
+    guard looks >= Self.patience else { return false }
+    (lost, looks) = (handedOver - begun, 0)
+    return true
   }
+
+  func waiting(handedOver: Int, begun: Int) -> Int { max(0, handedOver - begun - lost) }
 }
 
 /// One request and the status it got, for whoever counts.

@@ -70,14 +70,20 @@ package final class HTTPServer: Sendable {
       take: { socket, address, length in
         // Behind the lock: a daemon that has been stopped must not be given any.
         running.withLock { running in
-          if let running { running.daemon.add(socket, address, length) } else { close(socket) }
+          let peer = HTTPDaemon.peer(address)
+          guard let running, site.admits(peer) else {
+            close(socket)
+            return
+          }
+          let isTaken = running.daemon.add(socket, address, length)
+          if !isTaken { site.deadlines.giveUp(ClientAddress.bucket(peer)) }
         }
       })
     reaper.schedule(deadline: .now() + Self.tick, repeating: Self.tick, leeway: .milliseconds(50))
     reaper.setEventHandler { [running] in
       site.deadlines.cutOverdue()
       site.suspended.cancelAbandoned()
-      for daemon in Self.takeFinished(running) { daemon.stop() }
+      for daemon in Self.takeFinished(running, site) { daemon.stop() }
     }
     reaper.resume()
   }
@@ -179,9 +185,13 @@ package final class HTTPServer: Sendable {
     return true
   }
 
-  private static func takeFinished(_ running: Locked<Running?>) -> [HTTPDaemon] {
+  private static func takeFinished(
+    _ running: Locked<Running?>, _ site: Router
+  ) -> [HTTPDaemon] {
     running.withLock { running in
-      for daemon in running?.daemons ?? [] { daemon.forgetLost() }
+      for daemon in running?.daemons ?? [] where daemon.forgetLost() {
+        site.deadlines.forgetQueue()
+      }
       let finished = (running?.retired ?? []).filter { $0.openConnections == 0 }
       running?.retired.removeAll { daemon in finished.contains { $0 === daemon } }
       return finished

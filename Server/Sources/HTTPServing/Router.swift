@@ -41,14 +41,10 @@ final class Router: Sendable {
   /// Bytes that all bodies take.
   var bodyBytes: Int { bodies.inUse + trustedBodies.inUse }
 
-  /// A connection begins; one too many of its address is cut.
-  func began(connection: HTTPConnection) {
-    let isLimited = !isLoopback && !proxies.withLock { $0.contains(connection.peer) }
-    guard deadlines.begin(connection, isLimited: isLimited) else {
-      connection.isTooMany = true
-      shutdown(connection.descriptor, Int32(SHUT_RDWR))
-      return
-    }
+  /// Whether one more connection of an address may be handed over.
+  func admits(_ peer: String) -> Bool {
+    let isLimited = !isLoopback && !proxies.withLock { $0.contains(peer) }
+    return !isLimited || deadlines.reserve(ClientAddress.bucket(peer))
   }
 
   /// Who waits for an answer without a token.

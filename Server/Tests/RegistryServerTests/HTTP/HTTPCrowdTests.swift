@@ -139,6 +139,75 @@ struct HTTPCrowdTests {
     await server.stop()
   }
 
+  @Test("of one caller no more is handed over than it may have, whenever a thread begins with it")
+  func reserved() throws {
+    var limits = HTTPLimits()
+    (limits.connections, limits.connectionsPerAddress) = (80, 16)
+    let deadlines = ConnectionDeadlines(limits: limits)
+    let (one, other): ([UInt8], [UInt8]) = ([1], [2])
+    #expect(
+      (0..<17).map { _ in deadlines.reserve(one) } == Array(repeating: true, count: 16) + [false])
+    #expect(deadlines.reserve(other))
+    deadlines.giveUp(one)
+    #expect(deadlines.reserve(one) && !deadlines.reserve(one))
+    // Those that wait count as those that are open: seven eighths are a crowd.
+    let crowd = limits.crowd - 17
+    #expect((0..<crowd).allSatisfy { deadlines.reserve([3, UInt8($0)]) })
+    let share = (0..<16).filter { _ in deadlines.reserve(other) }.count
+    #expect(share == limits.connectionsPerAddressInACrowd - 1)
+    deadlines.forgetQueue()
+    #expect(deadlines.reserve(one))
+  }
+
+  @Test(
+    "what the library dropped takes no place for ever, and what its threads have yet to begin with does"
+  )
+  func lost() {
+    var queue = ConnectionQueue()
+    let minute = 1...ConnectionQueue.patience
+    // Threads that begin with one every now and then are busy.
+    for look in minute {
+      #expect(!queue.look(handedOver: 50, begun: look / 100))
+    }
+    #expect(queue.waiting(handedOver: 50, begun: 3) == 47)
+    let looks = minute.map { _ in queue.look(handedOver: 50, begun: 3) }
+    #expect(looks.dropLast().allSatisfy { !$0 } && looks.last == true)
+    #expect(queue.waiting(handedOver: 50, begun: 3) == 0)
+    #expect(queue.waiting(handedOver: 52, begun: 3) == 2)
+    // They began after all.
+    #expect(!queue.look(handedOver: 52, begun: 40))
+    #expect(queue.waiting(handedOver: 60, begun: 50) == 0)
+    #expect(!queue.look(handedOver: 60, begun: 50))
+    #expect(queue.waiting(handedOver: 60, begun: 50) == 0)
+    #expect(!queue.look(handedOver: 60, begun: 60))
+    #expect(queue.waiting(handedOver: 70, begun: 60) == 10)
+  }
+
+  @Test("a thread of the library that has more connections than are let in goes on")
+  func beyond() async throws {
+    var limits = HTTPLimits()
+    limits.connections = 2
+    let site = Router(
+      limits: limits, isLoopback: true, proxies: TrustedProxies(), routing: HTTPBench.rule,
+      trusted: nil, observer: nil, handler: HTTPBench.answer)
+    let daemon = try #require(HTTPDaemon(identity: nil, site: site))
+    let (listening, address) = try ListeningSocket.open(#require(ListenAddress("127.0.0.1:0")))
+    var peer = sockaddr()
+    peer.sa_family = sa_family_t(AF_INET)
+    let clients = try (0..<40).map { _ in
+      let client = try RawConnection(address)
+      let taken = accept(listening, nil, nil)
+      #expect(taken >= 0 && daemon.add(taken, &peer, socklen_t(MemoryLayout<sockaddr_in>.size)))
+      return client
+    }
+    close(listening)
+    for client in clients {
+      client.send(Self.ask)
+      #expect(try await client.read(until: "ok") != nil)
+    }
+    daemon.stop()
+  }
+
   @Test("hundreds who come while nobody can be accepted stand in a queue, and need not dial again")
   func queue() throws {
     let (listening, address) = try ListeningSocket.open(

@@ -234,7 +234,10 @@
       }
       if request.dialsItself, pp_exchange_dial_itself(raw) != CURLE_OK { return false }
       if let proxy = settings.proxy, pp_exchange_set_proxy(raw, proxy) != CURLE_OK { return false }
-      if request.needsFreshConnection, pp_exchange_use_fresh_connection(raw) != CURLE_OK {
+      let apartUntil = request.target.origin.apartUntil.load(ordering: .relaxed)
+      if request.needsFreshConnection || request.begunAt < apartUntil,
+        pp_exchange_use_fresh_connection(raw) != CURLE_OK
+      {
         return false
       }
       // Time-outs are kept outside libcurl, over all hops of a request. Its own for connections, 300

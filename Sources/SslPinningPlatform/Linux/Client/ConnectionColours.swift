@@ -11,8 +11,8 @@
   /// them. Requests that are on one already stay on it.
   ///
   /// A colour is given again only once libcurl uses none of its connections any more (``RequestOrigin``'s
-  /// ``ColourUses``): else it would lead back to those in doubt. If all are in use, the host keeps the one that
-  /// it has, and requests are taken from behind hanging dials one by one.
+  /// ``ColourUses``): else it would lead back to those in doubt. If all are in use, each request opens a connection of
+  /// its own until one is free, or until libcurl has given up those in doubt.
   ///
   /// An origin's mark is its colour (the lowest three bits) and when it came (milliseconds, above them). 0 is
   /// the mark of an origin without a connection in doubt.
@@ -45,9 +45,15 @@
     /// Gives an origin the next colour unless somebody else did since `mark`: of many requests that are late
     /// with one network, one changes it.
     static func change(_ origin: RequestOrigin, from mark: Int64, at now: Int64) {
-      guard let next = origin.colours.next(after: colour(of: mark), at: now) else { return }
-      _ = origin.mark.compareExchange(
+      guard let next = origin.colours.next(after: colour(of: mark), at: now) else {
+        if origin.mark.load(ordering: .relaxed) == mark {
+          origin.apartUntil.store(now + ColourUses.idle, ordering: .relaxed)
+        }
+        return
+      }
+      let (isNext, _) = origin.mark.compareExchange(
         expected: mark, desired: now << 3 | Int64(next), ordering: .relaxed)
+      if isNext { origin.apartUntil.store(0, ordering: .relaxed) }
     }
 
     /// The requests that libcurl has wait for somebody else's connection, and that are to be begun anew.

@@ -8,7 +8,7 @@
   final class PlatformClient: Sendable {
     /// Made one after the other, each with the first request that runs on it.
     private let loops = Locked<[ClientLoop]>([])
-    private let targets: RequestTargets
+    let targets: RequestTargets
     private let places: ClientPlaces
 
     init(settings: RequestSettings) {

@@ -52,6 +52,8 @@
     private let sharing = Atomic(Sharing.unknown)
     /// Which connections its requests may use, on every loop: see ``ConnectionColours``.
     let mark = Atomic<Int64>(0)
+    /// Until when each of its requests opens a connection of its own.
+    let apartUntil = Atomic<Int64>(0)
     let colours = ColourUses()
 
     init(settings: RequestSettings) {
