@@ -120,7 +120,6 @@ final class HTTPDaemon: @unchecked Sendable {
   }
 
   private static func options(_ context: Context) -> [MHD_OptionItem] {
-    let limits = context.site.limits
     let closure = Unmanaged.passUnretained(context).toOpaque()
     func callback<Function>(_ option: MHD_OPTION, _ function: Function) -> MHD_OptionItem {
       item(option, unsafeBitCast(function, to: Int.self), closure)

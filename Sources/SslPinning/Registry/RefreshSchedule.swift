@@ -7,12 +7,12 @@ import SslPinningRules
 ///   app do not all ask at once.
 /// - After a failure the next try comes sooner, then later and later: half a minute, doubled each
 ///   time, up to the interval or an hour, whichever is longer; spread over its upper half.
-/// - A server that names a time (`Retry-After`, RFC 9110 §10.2.3) is not asked before, up to a day.
+/// - A server that names a time (`Retry-After`, RFC 9110 §10.2.3) is not asked before, up to that longest pause: whoever
+///   stood before it for a moment must not hold a denial back for a day.
 /// - Mismatches do not wait for any of this (``RefreshLimiter``).
 struct RefreshSchedule: Sendable {
   static let shortestInterval: Double = 60
   static let firstRetry: Double = 30
-  static let longestRetryAfter: Double = 86400
 
   private let interval: Double
   /// When the registry was last confirmed.
@@ -29,6 +29,9 @@ struct RefreshSchedule: Sendable {
     confirmed = now
   }
 
+  /// The longest pause after a failure.
+  private var longest: Double { max(interval, 3600) }
+
   /// Begins with a registry of this age.
   mutating func begin(age: Int64) { confirmed -= min(max(0, age), Int64(interval)) }
 
@@ -42,7 +45,7 @@ struct RefreshSchedule: Sendable {
   mutating func failed(retryAfter: Double? = nil, at now: Int64) {
     failures = min(failures + 1, 64)
     guard let retryAfter else { return }
-    let wait = min(max(0, retryAfter), Self.longestRetryAfter).rounded(.up)
+    let wait = min(max(0, retryAfter), longest).rounded(.up)
     notBefore = max(notBefore, now + Int64(wait))
   }
 
@@ -54,7 +57,6 @@ struct RefreshSchedule: Sendable {
       return max(1, interval * (0.9 + 0.2 * random) - Double(now - confirmed))
     }
     var wait = Self.firstRetry
-    let longest = max(interval, 3600)
     for _ in 1..<failures where wait < longest { wait *= 2 }
     let left = notBefore > now ? Double(notBefore - now) : 0
     return max(min(wait, longest) * (0.5 + 0.5 * random), left)

@@ -44,11 +44,15 @@ struct RefreshScheduleTests {
   }
 
   @Test(
-    "a time that the server names is kept, up to a day",
-    arguments: [(nil, 30.0), (0, 30), (-5, 30), (600, 600), (1e300, 86400), (.nan, 30)]
+    "a time that the server names is kept, up to the interval or an hour",
+    arguments: [
+      (nil, 30.0), (0, 30), (-5, 30), (600, 600), (86_400, 3600), (1e300, 3600), (.nan, 30),
+    ]
       as [(Double?, Double)])
   func retryAfter(asked: Double?, expected: Double) {
     #expect(schedule(failures: 1, retryAfter: asked).delay(at: 1000, random: 1) == expected)
+    let rare = schedule(7200, failures: 1, retryAfter: asked)
+    #expect(rare.delay(at: 1000, random: 1) == (expected == 3600 ? 7200 : expected))
   }
 
   @Test("a time that the server names is kept, whatever was waited for, and however others fail")
