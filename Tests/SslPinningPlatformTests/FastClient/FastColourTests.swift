@@ -53,14 +53,13 @@ struct FastColourTests {
     }
     target.origin.colours.enter(1)
     let end = 2000 + ColourUses.idle
-    let apart = target.origin.apartUntil
-    #expect(apart.load(ordering: .relaxed) == 0)
+    #expect(target.origin.apartUntil.load(ordering: .relaxed) == 0)
     #expect((0..<7).map { change(target, at: $0) } == Array(repeating: 0, count: 7))
     #expect(change(target, at: end) == 0)
     // None is free: each request has a connection of its own until libcurl uses none of those in doubt.
-    #expect(apart.load(ordering: .relaxed) == end + ColourUses.idle)
+    #expect(target.origin.apartUntil.load(ordering: .relaxed) == end + ColourUses.idle)
     #expect(change(target, at: end + 1) == 2)
-    #expect(apart.load(ordering: .relaxed) == 0)
+    #expect(target.origin.apartUntil.load(ordering: .relaxed) == 0)
     #expect(change(target, at: end + 2) == 2)
     #expect(change(target, at: end + 1001) == 3)
     // Somebody waits on a connection of the first one still.
@@ -75,7 +74,7 @@ struct FastColourTests {
     let site = try PinnedSite()
     let url = try site.url()
     let origin = try site.transport.client.targets.target(for: url).origin
-    for (until, connections) in [(0, 1), (Int64.max, 3), (0, 3)] {
+    for (until, connections): (Int64, Int) in [(0, 1), (.max, 3), (0, 3)] {
       origin.apartUntil.store(until, ordering: .relaxed)
       for _ in 0..<2 { #expect(await site.transport.end(of: url) == .served(200, "hello")) }
       #expect(site.server.counts.connections == connections)
