@@ -166,21 +166,18 @@ struct HTTPCrowdTests {
     var queue = ConnectionQueue()
     let minute = 1...ConnectionQueue.patience
     // Threads that begin with one every now and then are busy.
-    for look in minute {
-      #expect(!queue.look(handedOver: 50, begun: look / 100))
-    }
-    #expect(queue.waiting(handedOver: 50, begun: 3) == 47)
+    let busy = minute.map { queue.look(handedOver: 50, begun: $0 / 100) }
+    #expect(!busy.contains(true) && queue.waiting(handedOver: 50, begun: 3) == 47)
     let looks = minute.map { _ in queue.look(handedOver: 50, begun: 3) }
-    #expect(looks.dropLast().allSatisfy { !$0 } && looks.last == true)
+    #expect(looks.firstIndex(of: true) == looks.count - 1)
     #expect(queue.waiting(handedOver: 50, begun: 3) == 0)
     #expect(queue.waiting(handedOver: 52, begun: 3) == 2)
-    // They began after all.
-    #expect(!queue.look(handedOver: 52, begun: 40))
-    #expect(queue.waiting(handedOver: 60, begun: 50) == 0)
-    #expect(!queue.look(handedOver: 60, begun: 50))
-    #expect(queue.waiting(handedOver: 60, begun: 50) == 0)
-    #expect(!queue.look(handedOver: 60, begun: 60))
-    #expect(queue.waiting(handedOver: 70, begun: 60) == 10)
+    // They began after all, one after the other.
+    let begun = [40, 50, 60].map { begun in
+      _ = queue.look(handedOver: 60, begun: begun)
+      return queue.waiting(handedOver: 70, begun: begun)
+    }
+    #expect(begun == [10, 10, 10])
   }
 
   @Test("a thread of the library that has more connections than are let in goes on")
