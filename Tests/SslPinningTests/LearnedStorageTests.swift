@@ -74,7 +74,12 @@ struct LearnedStorageTests {
     await #expect(throws: SslPinningError.self) { try await stage.keeper() }
     stage.publish(try stage.document(1, 1))
     await #expect(throws: SslPinningError.self) { try await stage.keeper() }
-    // A bundle stands in, and knows what was learned.
+    // A bundle stands in, and knows what was learned before it is stored with that.
+    let (store, trust, now) = (stage.store, stage.trust, StoringStage.now)
+    let bundle = try TrustedRegistry(bundled: stage.document(1, 1), under: trust, at: now)
+    let first = try InitialRegistry(
+      stored: store.load(under: trust, at: now), bundled: bundle, at: now)
+    #expect(first?.registry.keySetEpoch == 2)
     let bundled = try await stage.keeper(bundle: stage.document(1, 1))
     #expect(bundled.versionInForce == "1.1" && bundled.trusted.keySetEpoch == 2)
     stage.publish(try stage.document(1, 9, ["a.example", "thief.example"]))

@@ -17,6 +17,9 @@ public struct SslPinningConfig: Hashable, Sendable {
   public typealias WhenExpired = TrustedRegistry.WhenExpired
 
   /// The registry's URL: `https`, or `http` to a loopback address.
+  ///
+  /// What is stored belongs to this text, letter for letter: with another spelling an app begins anew, as if it had never
+  /// seen a registry. Ship a ``minimumRegistry`` or a ``bundledRegistry`` with a changed one.
   public var endpointUrl: String
   /// The registry's signing key: PEM, base64 of PEM, or base64 of DER (SubjectPublicKeyInfo or
   /// PKCS#1); RSA of at least 1024 bits. Empty where ``rootKeys`` stand alone: no document passes
@@ -38,11 +41,11 @@ public struct SslPinningConfig: Hashable, Sendable {
   ///   is on or the app ships a registry with one.
   public var requireStatement: Bool?
   /// The oldest registry that is believed: what was published when the app was built (`ssl-pinning verify`
-  /// prints it). With other root keys an app begins anew, as if it had never seen a registry: this keeps
-  /// what is older than the app out. No document without a statement is believed beside it.
+  /// prints it). With other root keys or another ``endpointUrl`` an app begins anew, as if it had never seen
+  /// a registry: this keeps what is older than the app out. No document without a statement is believed beside it.
   public var minimumRegistry: RegistryMinimum?
   /// A registry that the app ships, as the server publishes it: stands in on a first start without
-  /// a network, and nothing older is believed from then on.
+  /// a network. If it has a version, it is stored at once, and nothing older is believed from then on.
   public var bundledRegistry: Data?
   /// Who vouches for servers before their pins are looked at, the registry's own included.
   public var trust: TrustMode

@@ -8,10 +8,13 @@ struct InitialRegistry: Sendable {
   let origin: RegistryStatus.Origin
   /// The tag of its document.
   let tag: DocumentTag?
+  /// Whether to store it before the registry answers: it has a version, and the store does not know all of it. A bundle
+  /// without a version is not stored, since the next bundle could not be told to be newer.
+  let isNews: Bool
 
   /// A registry that was handed over, where there is no other.
   init(handed registry: TrustedRegistry) {
-    (self.registry, origin, tag) = (registry, .handed, nil)
+    (self.registry, origin, tag, isNews) = (registry, .handed, nil, true)
   }
 
   /// - Returns: `nil` where there is neither.
@@ -21,14 +24,20 @@ struct InitialRegistry: Sendable {
     switch (stored.registry, bundled) {
     case (let cached?, let bundled?):
       registry = cached.merged(with: bundled, at: clock)
-      // The bundle's only where the app is newer than what an earlier version of it had fetched.
-      origin = registry.stamp.payloadDigest == cached.stamp.payloadDigest ? .cache : .bundle
+      // A stored bundle that nobody confirmed since is still the app's.
+      let isBundle =
+        registry.isSameDocument(as: bundled)
+        && registry.stamp.confirmed == bundled.stamp.confirmed
+      origin = isBundle ? .bundle : .cache
     case (let cached?, nil): (registry, origin) = (cached, .cache)
     case (nil, let bundled?): (registry, origin) = (bundled.knowing(stored.learned), .bundle)
     case (nil, nil): return nil
     }
     let registry = registry
     tag = stored.registry.flatMap { registry.isSameDocument(as: $0) ? stored.tag : nil }
+    isNews =
+      registry.stamp.version != nil
+      && stored.registry.map { registry.knowsMore(than: $0) } ?? true
   }
 
   /// Whether it serves without asking the network first.

@@ -257,7 +257,6 @@ extension RegistryUpdater {
     } catch { throw SslPinningError(error, url: nil) }
     if let part {
       if let refusal = try await refusal(of: part, by: .hand) {
-        await persist()
         throw SslPinningError(refusal, url: nil)
       }
       guard let whole = await completed(part) else { throw .payloadMissing }
@@ -269,16 +268,19 @@ extension RegistryUpdater {
   }
 
   /// Why a part is not believed, whatever its payload is. Asked before anybody is asked for that: who cannot
-  /// sign must not have a client send requests. Newer key sets are believed all the same.
+  /// sign must not have a client send requests. Newer key sets are believed all the same, and stored.
   private func refusal(
     of part: StatementPart, by road: TrustedRegistry.Road
   ) async throws(SslPinningError) -> RegistryError? {
     let clock = clocks.wall()
-    return try await put { [trust] base in
+    let (refusal, hasLearned) = try await put { [trust] base in
       let judged = part.update(of: base, under: trust, at: clock, by: road)
       let hasLearned = judged.registry.knowsMore(than: base)
-      return (hasLearned ? Change(registry: judged.registry) : nil, judged.refusal)
+      return (hasLearned ? Change(registry: judged.registry) : nil, (judged.refusal, hasLearned))
     }.told
+    // Before the payload is asked for: nobody may have it, and the process may end while it waits.
+    if hasLearned { await persist() }
+    return refusal
   }
 
   private func completed(_ part: StatementPart) async -> [UInt8]? {

@@ -98,7 +98,9 @@ final class RegistryUpdater: PinEvaluating {
     tellRegistry()
     tellFork()
     guard case .live = source else { return }
-    if store == nil || origin == .network || origin == .handed { await persist() }
+    // A store that could not be read is tried again with the first fetch: if it hangs, a start must not wait for it twice.
+    let isNews = !isStoreUnread && atHand?.isNews == true
+    if store == nil || origin == .network || origin == .handed || isNews { await persist() }
     // Also after a first start from the network: it may go on from that list, as nothing could before.
     if let handed, origin != .handed { await acceptBriefly(handed) }
     if origin == .network {

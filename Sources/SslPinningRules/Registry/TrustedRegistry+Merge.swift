@@ -19,6 +19,8 @@ extension TrustedRegistry {
   ///   that cannot reach its registry. Hosts that it leaves out count as vanished from then on, as if it had been
   ///   fetched. Of other lists of format 1 nothing tells which is older, and only hosts that one of them saw vanish
   ///   count, since that time.
+  /// - If the clock is behind the last confirmations of both, the later `date` wins, even one in the future. Otherwise a
+  ///   slow clock would bring back the app's own list, of which only the date is in the past.
   ///
   /// - Parameters:
   ///   - other: a registry that was believed under the same trust.
@@ -95,9 +97,21 @@ extension TrustedRegistry {
     case (nil, _?): false
     case _ where contradicts(other): false
     default:
-      (lastKnown(at: clock), stamp.knownConfirmation(at: clock))
-        > (other.lastKnown(at: clock), other.stamp.knownConfirmation(at: clock))
+      if !isConfirmed(at: clock), !other.isConfirmed(at: clock),
+        let date = document.newestDate, let others = other.document.newestDate
+      {
+        date > others
+      } else {
+        (lastKnown(at: clock), stamp.knownConfirmation(at: clock))
+          > (other.lastKnown(at: clock), other.stamp.knownConfirmation(at: clock))
+      }
     }
+  }
+
+  /// Whether a server is known to have confirmed this list. A shipped one beside a retired statement has that statement's
+  /// `issued` for a confirmation.
+  private func isConfirmed(at clock: Int64) -> Bool {
+    stamp.knownConfirmation(at: clock) > standing.statement?.issued ?? 0
   }
 
   /// The latest time at which this is known to have been its registry's list: its last confirmation or, where no statement vouches

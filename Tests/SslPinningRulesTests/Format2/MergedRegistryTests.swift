@@ -151,6 +151,41 @@ struct MergedRegistryTests {
     #expect(try both.verdict("b.example", at: Self.start + 100).outcome == .unlisted)
   }
 
+  @Test(
+    "without a number, under a clock that is behind the last confirmation, the list of the later date wins",
+    arguments: [-90, -30, -2] as [Int64], [false, true])
+  func slowClock(_ days: Int64, _ isRetired: Bool) throws {
+    let trust = try RegistrySimulator.trust()
+    let clock = Self.start + days * Self.day
+    var registry = RegistrySimulator()
+    (registry.isStripped, registry.isRetired) = (!isRetired, isRetired)
+    registry.issued = Self.start - 80 * Self.day
+    let statement = try registry.statement()
+    let signatures = try registry.signatures(over: statement)
+    func list(_ pin: UInt8, datedDays: Int64) throws -> [UInt8] {
+      registry.pins = [("a.example", pin)]
+      let date = RFC3339.text(Self.start + datedDays * Self.day)
+      registry.entryMembers = ",\"date\":\"\(date)\""
+      return try registry.document(statement, signatures)
+    }
+    let fetched = try TrustedRegistry(
+      accepting: list(2, datedDays: -1), under: trust, at: Self.start)
+    let stored = try TrustedRegistry(
+      restoring: StoredState(decoding: fetched.state.encoded), under: trust, at: clock)
+    // The day on which the app was built: before the fetched list, or, in an update, after it.
+    for (built, isNewer) in [(-60, false), (1, true)] as [(Int64, Bool)] {
+      let shipped = try TrustedRegistry(
+        bundled: list(1, datedDays: built), under: trust, at: clock)
+      for both in [
+        stored.merged(with: shipped, at: clock), shipped.merged(with: stored, at: clock),
+      ] {
+        #expect(both.isSameDocument(as: isNewer ? shipped : stored), "built on day \(built)")
+      }
+      // Once the clock is right, a date in the future wins over nothing that was confirmed.
+      #expect(fetched.merged(with: shipped, at: Self.start).isSameDocument(as: fetched))
+    }
+  }
+
   @Test("a registry with a statement wins over one without, and is never without again")
   func statement() throws {
     var registry = RegistrySimulator()

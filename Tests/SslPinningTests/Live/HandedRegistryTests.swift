@@ -152,6 +152,32 @@ struct HandedRegistryTests {
   }
 
   @Test(
+    "key sets of a part whose list is not to be had outlast the process, whether it was handed over or fetched",
+    arguments: [true, false])
+  func learnedOfPart(_ isHanded: Bool) async throws {
+    let stage = try PlacesStage()
+    stage.set(.own, .parts(try stage.document(1, epoch: 1)))
+    let keeper = try await stage.keeper(storing: true)
+    // Its key set withdraws the key of epoch 1.
+    let part = PlacesStage.statementPart(of: try stage.document(1, epoch: 2, ["b.example"]))
+    stage.set(.own, isHanded ? .failing() : .part(part, document: nil))
+    if isHanded {
+      #expect(await refusal(keeper, part) == .payloadMissing)
+    } else {
+      await #expect(throws: SslPinningError.self) {
+        try await keeper.refresh(bypassingCaches: true).get()
+      }
+    }
+    #expect(keeper.versionInForce == "1.1" && keeper.trusted.keySetEpoch == 2)
+    stage.set(.own, .whole(try stage.document(9, epoch: 1, ["thief.example"])))
+    let next = try await stage.keeper(storing: true)
+    _ = await next.refresh(bypassingCaches: true)
+    #expect(next.versionInForce == "1.1" && next.trusted.keySetEpoch == 2)
+    // The control: who has not heard of it believes the thief.
+    #expect(try await stage.keeper().versionInForce == "1.9")
+  }
+
+  @Test(
     "at a start it counts beside what is stored; refused, the client starts without it",
     .timeLimit(.minutes(2)))
   func start() async throws {

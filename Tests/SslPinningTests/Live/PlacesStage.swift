@@ -19,8 +19,8 @@ struct PlacesStage {
     case parts([UInt8], tag: String? = nil)
     /// Serves this document, and knows nothing of parts.
     case whole([UInt8], tag: String? = nil)
-    /// Has this where the statement part should be, and this document.
-    case part([UInt8], document: [UInt8])
+    /// Has this where the statement part should be, and this document, if any.
+    case part([UInt8], document: [UInt8]?)
     /// Serves parts, but no payload, and this document.
     case noPayload([UInt8])
     case failing(FetchError = .unreachable("the test took it away"))
@@ -128,10 +128,10 @@ struct PlacesStage {
     case (.silent, _): return .failure(.cancelled)
     case (.parts(let document, let tag), .document), (.whole(let document, let tag), .document):
       return fresh(document, tag)
-    case (.part(_, let document), .document), (.noPayload(let document), .document):
+    case (.part(_, let document?), .document), (.noPayload(let document), .document):
       return fresh(document, nil)
-    case (.whole, _), (.noPayload, .payload), (.part, .payload): return .failure(.status(404))
     case (.part(let bytes, _), .statement): return fresh(bytes, nil)
+    case (.whole, _), (.noPayload, .payload), (.part, _): return .failure(.status(404))
     case (.parts(let document, let tag), .statement(let epoch)):
       return fresh(statementPart(of: document, above: epoch), tag)
     case (.noPayload(let document), .statement(let epoch)):

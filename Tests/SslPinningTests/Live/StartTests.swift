@@ -1,3 +1,4 @@
+import CanonicalJSON
 import Foundation
 import SslPinning
 import SslPinningRules
@@ -131,6 +132,41 @@ struct StartTests {
     let updated = try await client(registry, bundled: registry.document)
     #expect(updated.registryStatus.origin == .bundle)
     #expect(updated.registryStamp.version?.version == 3)
+  }
+
+  @Test("a bundle with a version is stored at once: a start without it believes nothing older")
+  func storedBundle() async throws {
+    let registry = try site.registry()
+    let older = registry.document
+    for version in [2, 3] as [Int64] {
+      try registry.publish(["localhost": [site.pin]], at: site.clock.now)
+      registry.answer(.unreachable)
+      // The second start finds it in the store, where nobody has confirmed it either.
+      for _ in 0..<2 {
+        let shipping = try await client(registry, bundled: registry.document)
+        #expect(shipping.registryStatus.origin == .bundle)
+      }
+      registry.answer(.document(older))
+      let without = try await client(registry)
+      await #expect(throws: SslPinningError.self) { try await without.refresh() }
+      #expect(without.registryStamp.version?.version == version)
+      registry.answer(.published)
+    }
+  }
+
+  @Test("of bundles without a version, the app's own is in force until its registry answers")
+  func bundlesInFormat1() async throws {
+    let registry = try TestRegistry()
+    var config = try registry.config()
+    config.storage = .directory(directory.url)
+    for host in ["a.example", "b.example"] {
+      let bundle = try TestRegistry.document([
+        .object(["domainName": .string(host), "key": .string(LiveSite.otherPin)])
+      ])
+      config.bundledRegistry = Data(bundle)
+      let client = try await SslPinningClient(config: config)
+      #expect(client.registryStatus.origin == .bundle)
+    }
   }
 
   @Test("nothing older than the bundle is believed, nor anything without a statement")
