@@ -212,15 +212,26 @@ private final class AndroidDocument: NSObject, XMLParserDelegate {
 ///
 /// - Clear text to the listed hosts is forbidden, as on a pinned session.
 /// - No `expiration` is written: it would open the door on that day.
+/// - A host that is not refused here stands in an entry without pins if a wider entry would refuse it.
 enum AndroidWriter {
   static func text(_ policy: PinPolicy) -> (text: String, losses: [PolicyRemark]) {
     var losses = policy.commonLosses
     var lines = ["<?xml version=\"1.0\" encoding=\"utf-8\"?>", "<network-security-config>"]
+    var wide: [HostPattern] = []
+    var open: [(host: HostName, isBelow: Bool)] = []
     for group in policy.groups {
       let name = group.base.description
+      guard !group.isExempt else {
+        let isBelow = policy.rules.contains {
+          $0.entry.pattern.base == group.base && $0.entry.pattern != .exact(group.base)
+        }
+        open.append((group.base, isBelow))
+        continue
+      }
       guard let (entry, isBelow) = group.merged(deeper: true, &losses) else { continue }
       guard entry.enforcement == .enforce else {
         losses.append(.init(name, "only reports, and Android refuses: left out"))
+        open.append((group.base, isBelow))
         continue
       }
       let pins = entry.pinsOfAnyRole(name, &losses)
@@ -231,12 +242,19 @@ enum AndroidWriter {
         )
         continue
       }
+      if isBelow, case .name(let base) = group.base { wide.append(.anyDepth(base)) }
       lines += [
         "  <domain-config cleartextTrafficPermitted=\"false\">",
         "    <domain includeSubdomains=\"\(isBelow)\">\(name)</domain>", "    <pin-set>",
       ]
       lines += pins.map { "      <pin digest=\"SHA-256\">\($0.base64)</pin>" }
       lines += ["    </pin-set>", "  </domain-config>"]
+    }
+    for (host, isBelow) in open where wide.contains(where: { $0.matches(host) }) {
+      lines += [
+        "  <domain-config>", "    <domain includeSubdomains=\"\(isBelow)\">\(host)</domain>",
+        "  </domain-config>",
+      ]
     }
     return ((lines + ["</network-security-config>", ""]).joined(separator: "\n"), losses)
   }

@@ -13,7 +13,16 @@ enum OkHttpWriter {
     var losses = policy.commonLosses
     var lines: [String] = []
     var rules: [HostRule] = []
-    for pattern in policy.patterns {
+    let patterns = policy.patterns
+    for listed in patterns {
+      var pattern = listed
+      if policy.entry(of: listed)?.enforcement == .enforce,
+        let spared = policy.spared(by: listed)
+      {
+        losses.append(.sparing(spared, "\(listed)"))
+        pattern = .exact(listed.base)
+        guard listed.matches(listed.base), !patterns.contains(pattern) else { continue }
+      }
       let name = pattern.description
       guard let entry = policy.entry(of: pattern) else { continue }
       guard entry.enforcement == .enforce else {

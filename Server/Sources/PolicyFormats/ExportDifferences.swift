@@ -5,8 +5,9 @@ import SslPinningRules
 ///
 /// - Clients are asked, not lists: what each side demands of a host is put to the clients' own policy, with every
 ///   chain that differs in a key which either side lists.
-/// - Each pattern is asked by hosts that stand for all that it matches. Hosts that one side does not pin are told by
-///   those who leave them out.
+/// - Each pattern is asked by hosts that stand for all that it matches. Hosts that the other side does not pin are told
+///   by those who leave them out, and so are unlisted hosts of a list whose entries are united.
+/// - A host that only reports refuses nobody.
 extension PinPolicy {
   /// - Parameter read: the other list as its clients read it.
   func differences(from read: PinPolicy) -> [PolicyRemark] {
@@ -15,8 +16,15 @@ extension PinPolicy {
     let authorities = Set(rules.flatMap { $0.entry.ca.pins.map(\.spki) })
     return groups.flatMap { group in
       group.samples.flatMap { subject, host -> [PolicyRemark] in
-        guard let here = Side(entry(for: host), host), let there = Side(read.entry(for: host), host)
-        else { return [] }
+        let (listed, other) = (entry(for: host), read.entry(for: host))
+        if overlap == .mostSpecific, listed?.enforcement != .enforce,
+          other?.enforcement == .enforce
+        {
+          let text = "refuses servers that are let in here: those without its pins"
+          guard told.insert("\(group.base) \(text)").inserted else { return [] }
+          return [.init(subject, "\(read.format.title) \(text)")]
+        }
+        guard let here = Side(listed, host), let there = Side(other, host) else { return [] }
         // What is read without roles still is a server's key, or a CA's.
         let pins = here.pins.union(there.pins)
         let ca = pins.intersection(authorities).map(Optional.some) + [nil]

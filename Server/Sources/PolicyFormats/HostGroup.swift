@@ -10,6 +10,8 @@ struct HostGroup {
   let own, child, deep: PolicyEntry?
   /// Those hosts, each with the pattern that it stands for.
   let samples: [(subject: String, host: HostName)]
+  /// Whether an entry takes all of them out of a wider one.
+  let isExempt: Bool
 
   /// One entry for all of them, and whether it is for hosts below, too. What they differ in is told: hosts that get
   /// pins of others, or are pinned only because the format cannot leave them out.
@@ -106,10 +108,35 @@ extension PinPolicy {
     let child = below ? Self.child(of: base, besides: bases) : nil
     let deep = child.flatMap { Self.child(of: $0, besides: bases) }
     let samples = [("\(base)", base), ("*.\(base)", child), ("**.\(base)", deep)]
+    let hosts: [(subject: String, host: HostName)] = samples.compactMap { subject, host in
+      host.map { (subject, $0) }
+    }
     return HostGroup(
       base: base, own: entry(for: base), child: child.flatMap { entry(for: $0) },
       deep: deep.flatMap { entry(for: $0) },
-      samples: samples.compactMap { subject, host in host.map { (subject, $0) } })
+      samples: hosts,
+      isExempt: rules.contains { $0.entry.pattern.base == base && $0.isExempt }
+        && hosts.allSatisfy { entry(for: $0.host) == nil })
+  }
+
+  /// An entry within a pattern whose host is not refused, though others of the pattern are. A format that takes no host
+  /// out of a pattern cannot say that.
+  func spared(by pattern: HostPattern) -> HostPattern? {
+    rules.first { rule in
+      let host = rule.entry.pattern.base
+      return host != pattern.base && pattern.matches(host)
+        && entry(for: host)?.enforcement != .enforce
+    }?.entry.pattern
+  }
+
+  /// An entry within a pattern that takes a host and all below it out of the pattern.
+  func exemptSubtree(of pattern: HostPattern) -> HostPattern? {
+    guard overlap == .mostSpecific else { return nil }
+    return rules.first { rule in
+      let own = rule.entry.pattern
+      return rule.isExempt && own != .exact(own.base) && own.base != pattern.base
+        && pattern.matches(own.base)
+    }?.entry.pattern
   }
 
   /// A host below that no entry names; `nil` if names cannot be longer.
@@ -138,11 +165,15 @@ extension PinPolicy {
         losses.append(
           .init(name, "is pinned until a date: the date is left out, and it stays pinned"))
       }
-      if rule.isExempt {
-        losses.append(.init(name, "is taken out of a wider entry: left out"))
-      }
     }
     return losses
+  }
+}
+
+extension PolicyRemark {
+  /// Of a pattern that is left out because of a host within it.
+  static func sparing(_ host: HostPattern, _ pattern: String) -> PolicyRemark {
+    .init(pattern, "\(host) is not refused here, and the format cannot take it out: left out")
   }
 }
 

@@ -100,15 +100,21 @@ enum NSPinnedDomainsWriter {
     var losses = policy.commonLosses
     var domains: [String: PropertyListValue] = [:]
     for group in policy.groups {
-      guard case .name = group.base else {
+      guard case .name(let base) = group.base else {
         losses.append(.init("\(group.base)", "is an address, and domains are names: left out"))
         continue
       }
-      guard let (entry, isBelow) = group.merged(deeper: false, &losses) else { continue }
+      guard !group.isExempt else { continue }
+      guard var (entry, isBelow) = group.merged(deeper: false, &losses) else { continue }
       let name = group.base.description
       if entry.enforcement == .reportOnly {
         losses.append(.init(name, "only reports, and Apple's systems refuse: left out"))
         continue
+      }
+      if isBelow, let spared = policy.spared(by: .oneMoreLabel(base)) {
+        losses.append(.sparing(spared, "*.\(name)"))
+        guard let own = group.own else { continue }
+        (entry, isBelow) = (own, false)
       }
       if group.deep != nil {
         losses.append(.init(name, "hosts more than one label below are not pinned"))

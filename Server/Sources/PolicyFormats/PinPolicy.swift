@@ -94,6 +94,8 @@ public struct PolicyRemark: Hashable, Sendable {
     case unclear
     /// A host that is not pinned although it seems to be.
     case unpinned
+    /// Hosts that are not always pinned in an app for macOS, of a list that does not say whether it is for one.
+    case unpinnedOnMacOS
     /// One pin twice, which looks like a backup and is none.
     case duplicate
     /// What another format cannot say.

@@ -1,3 +1,4 @@
+import SslPinningPlatform
 import SslPinningRules
 
 /// A policy in the words of a format, with what the format cannot say.
@@ -8,6 +9,8 @@ public struct PolicyExport: Hashable, Sendable {
   /// that is refused where it is not refused here. What clients let in or refuse otherwise is asked of the file as
   /// they read it (``PinPolicy/differences(from:)``).
   public let losses: [PolicyRemark]
+  /// Whether an app that has the file does not start: TrustKit ends it for a list without hosts.
+  public var endsApp = false
 }
 
 extension PinPolicy {
@@ -17,16 +20,24 @@ extension PinPolicy {
   /// - Pins that end are written without their end, and nothing is written that ends the pinning.
   /// - Pins that are denied, or over, are not written: there they would let servers in.
   ///
-  /// - Parameter now: Unix seconds.
+  /// - Parameters:
+  ///   - now: Unix seconds.
+  ///   - isPublicSuffix: whether hosts right below this name are of different people (publicsuffix.org); `nil` if that
+  ///     is not known.
   /// - Returns: `nil` for ``PolicyFormat/registry``, which `sign` makes of a payload.
-  public func written(as format: PolicyFormat, at now: Int64) -> PolicyExport? {
+  public func written(
+    as format: PolicyFormat, at now: Int64, isPublicSuffix: ((String) -> Bool)? = nil
+  ) -> PolicyExport? {
     let usable = usable(at: now)
-    return usable.written(as: format).map { written in
-      PolicyExport(text: written.text, losses: leftOut(in: usable) + written.losses)
+    return usable.written(as: format, isPublicSuffix).map { written in
+      PolicyExport(
+        text: written.text, losses: leftOut(in: usable) + written.losses, endsApp: written.endsApp)
     }
   }
 
-  private func written(as format: PolicyFormat) -> PolicyExport? {
+  private func written(
+    as format: PolicyFormat, _ isPublicSuffix: ((String) -> Bool)?
+  ) -> PolicyExport? {
     func export(_ text: String, _ losses: [PolicyRemark]) -> PolicyExport {
       let read = try? PinPolicy(reading: Array(text.utf8), as: format)
       return PolicyExport(text: text, losses: losses + (read.map(differences) ?? []))
@@ -38,12 +49,15 @@ extension PinPolicy {
         PropertyListText.document([
           "NSAppTransportSecurity": .dictionary(["NSPinnedDomains": .dictionary(domains)])
         ]), losses)
-    case .trustKit:
-      let (configuration, losses) = TrustKitWriter.configuration(self)
-      return export(PropertyListText.document(configuration), losses)
-    case .trustKitSwift:
-      let (configuration, losses) = TrustKitWriter.configuration(self)
-      return export(TrustKitWriter.swift(configuration), losses)
+    case .trustKit, .trustKitSwift:
+      let (configuration, losses) = TrustKitWriter.configuration(
+        self, isPublicSuffix: isPublicSuffix)
+      var written = export(PropertyListText.document(configuration), losses)
+      if format == .trustKitSwift {
+        written = PolicyExport(text: TrustKitWriter.swift(configuration), losses: written.losses)
+      }
+      written.endsApp = configuration["TSKPinnedDomains"] == .dictionary([:])
+      return written
     case .android:
       let (text, losses) = AndroidWriter.text(self)
       return export(text, losses)
@@ -58,36 +72,49 @@ extension PinPolicy {
   }
 
   /// Writes it into an Info.plist, in place of the pins that stand there: `NSPinnedDomains`, or
-  /// `TSKConfiguration`'s domains. Every other byte stays as it is.
+  /// `TSKConfiguration`'s domains. What else the file says of a domain is kept, and every other byte stays as it is.
   ///
-  /// - Parameter now: Unix seconds.
+  /// - Of TrustKit's settings for the whole, those that are missing are added.
+  ///
+  /// - Parameters:
+  ///   - now: Unix seconds.
+  ///   - isPublicSuffix: as in ``written(as:at:isPublicSuffix:)``.
   /// - Returns: `nil` for formats that have no place there.
   /// - Throws: ``PolicyFormatError`` if the file is no XML property list.
   public func merged(
-    into infoPlist: [UInt8], as format: PolicyFormat, at now: Int64
+    into infoPlist: [UInt8], as format: PolicyFormat, at now: Int64,
+    isPublicSuffix: ((String) -> Bool)? = nil
   ) throws(PolicyFormatError) -> PolicyExport? {
-    let (path, value): ([String], [String: PropertyListValue])
+    let (place, members): (String, [String: PropertyListValue])
     switch format {
     case .nsPinnedDomains:
       let written = NSPinnedDomainsWriter.domains(usable(at: now))
-      (path, value) = (["NSAppTransportSecurity", "NSPinnedDomains"], written.value)
+      (place, members) = (
+        "NSAppTransportSecurity", ["NSPinnedDomains": .dictionary(written.value)]
+      )
     case .trustKit:
-      let written = TrustKitWriter.configuration(usable(at: now))
-      guard case .dictionary(let domains)? = written.value["TSKPinnedDomains"] else { return nil }
-      (path, value) = (["TSKConfiguration", "TSKPinnedDomains"], domains)
+      let written = TrustKitWriter.configuration(usable(at: now), isPublicSuffix: isPublicSuffix)
+      let root = try? PropertyListReader.value(of: infoPlist)
+      (place, members) = (
+        "TSKConfiguration", TrustKitWriter.merged(written.value, into: root?.members ?? [:])
+      )
     default: return nil
     }
-    let bytes = try PropertyListMerge.merge(value, at: path, into: infoPlist)
-    let alone = written(as: format, at: now)
-    // Of a key that stands there twice, readers take the last one.
-    guard Self.rules(bytes, format) == alone.flatMap({ Self.rules(Array($0.text.utf8), format) })
-    else {
-      throw .malformed(
-        format, reason: "\(path.joined(separator: ".")) stands there twice, or in another spelling")
+    var bytes = infoPlist
+    for (key, value) in members.inOrder {
+      bytes = try PropertyListMerge.merge(value, at: [place, key], into: bytes)
     }
+    // Of a key that stands there twice, readers take the last one.
+    let expected = PropertyListText.document([place: .dictionary(members)])
+    guard Self.rules(bytes, format) == Self.rules(Array(expected.utf8), format) else {
+      throw .malformed(
+        format, reason: "a key of \(place) stands there twice, or in another spelling")
+    }
+    let alone = written(as: format, at: now, isPublicSuffix: isPublicSuffix)
     return PolicyExport(
       text: String(decoding: bytes, as: UTF8.self),
-      losses: (alone?.losses ?? []) + Self.unpinned(infoPlist, bytes, format))
+      losses: (alone?.losses ?? []) + changes(from: infoPlist, to: bytes, format),
+      endsApp: alone?.endsApp ?? false)
   }
 
   /// What readers of a file find; `nil` if they find no place for pins.
@@ -95,17 +122,33 @@ extension PinPolicy {
     (try? PinPolicy(reading: file, as: format)).map { Set($0.rules) }
   }
 
-  /// Hosts that a file pinned before its pins were replaced, and does not pin any more.
-  private static func unpinned(
-    _ before: [UInt8], _ after: [UInt8], _ format: PolicyFormat
+  /// What becomes of the hosts of a file whose pins are replaced by these: which are not pinned any more, which are
+  /// refused and were not, and which stay unpinned because the file says so.
+  private func changes(
+    from before: [UInt8], to after: [UInt8], _ format: PolicyFormat
   ) -> [PolicyRemark] {
     guard let old = try? PinPolicy(reading: before, as: format) else { return [] }
     let new = try? PinPolicy(reading: after, as: format)
-    return old.groups.flatMap { group in
+    let unpinned: [PolicyRemark] = old.groups.flatMap { group in
       group.samples.filter { _, host in
         old.entry(for: host) != nil && new?.entry(for: host) == nil
       }.map { .init($0.subject, "was pinned in the file, and is not pinned there any more") }
     }
+    let spared: [PolicyRemark] = old.rules.compactMap { rule in
+      let host = rule.entry.pattern.base
+      guard let entry = new?.entry(for: host) else {
+        return rule.isExempt && self.entry(for: host) != nil
+          ? .init("\(host)", "is exempt in the file, and stays so: not pinned there") : nil
+      }
+      guard entry.enforcement == .enforce else { return nil }
+      if rule.isExempt || rule.entry.enforcement == .reportOnly {
+        return .init("\(rule.entry.pattern)", "was not refused in the file, and will be")
+      }
+      return rule.unpinnedFrom.map { _ in
+        .init("\(host)", "was pinned until a date in the file: the date is taken out")
+      }
+    }
+    return unpinned + spared + (new?.remarks ?? []).filter { $0 == TrustKitReader.bypassed }
   }
 
   /// The same with all pins taken as leaf pins, or as CA pins: for formats that do not tell them apart.
@@ -118,6 +161,12 @@ extension PinPolicy {
     }
     return PinPolicy(
       format: format, rules: known, overlap: overlap, denied: denied, remarks: remarks)
+  }
+}
+
+extension PropertyListValue {
+  fileprivate var members: [String: PropertyListValue]? {
+    if case .dictionary(let members) = self { members } else { nil }
   }
 }
 

@@ -15,7 +15,7 @@ enum PropertyListText {
     """
   }
 
-  /// The lines of a value. No value that is written here is a date, data or a fraction.
+  /// The lines of a value.
   static func lines(_ value: PropertyListValue, indent: String) -> [String] {
     switch value {
     case .dictionary(let members):
@@ -33,12 +33,13 @@ enum PropertyListText {
     case .integer(let number): return ["\(indent)<integer>\(number)</integer>"]
     case .real(let number): return ["\(indent)<real>\(number)</real>"]
     case .data(let bytes): return ["\(indent)<data>\(StrictBase64.encode(bytes))</data>"]
-    case .date(let seconds): return ["\(indent)<real>\(seconds)</real>"]
+    case .date(let seconds):
+      return ["\(indent)<date>\(RFC3339.text(Int64(seconds)))</date>"]
     }
   }
 }
 
-/// Puts a dictionary into an XML property list in place of the one under a path of keys, and leaves every other
+/// Puts a value into an XML property list in place of the one under a path of keys, and leaves every other
 /// byte as it is: comments, order and layout of an Info.plist are its owner's.
 ///
 /// - Only the dictionaries on the path are looked into. A file that this does not understand is refused.
@@ -51,7 +52,7 @@ struct PropertyListMerge {
   ///   - value: what stands there afterwards.
   /// - Throws: ``PolicyFormatError/malformed(_:reason:)``.
   static func merge(
-    _ value: [String: PropertyListValue], at path: [String], into bytes: [UInt8]
+    _ value: PropertyListValue, at path: [String], into bytes: [UInt8]
   ) throws(PolicyFormatError) -> [UInt8] {
     // What Foundation cannot read is nothing to be edited by a scanner that reads less.
     do throws(PropertyListError) { _ = try PropertyListReader.value(of: bytes) } catch {
@@ -68,7 +69,7 @@ struct PropertyListMerge {
   private init(bytes: [UInt8]) { self.bytes = bytes }
 
   private mutating func result(
-    _ value: [String: PropertyListValue], _ path: [String]
+    _ value: PropertyListValue, _ path: [String]
   ) throws(PolicyFormatError) -> [UInt8] {
     guard let root = try next(), root.name == "plist", root.kind == .open,
       var dictionary = try next()
@@ -90,7 +91,7 @@ struct PropertyListMerge {
     let begin = dictionary.range.lowerBound
     if dictionary.kind == .open { try skip(dictionary.name) }
     let indent = String(repeating: "\t", count: path.count)
-    let text = PropertyListText.lines(.dictionary(value), indent: indent).joined(separator: "\n")
+    let text = PropertyListText.lines(value, indent: indent).joined(separator: "\n")
     return replacing(begin..<at, by: String(text.dropFirst(indent.count)))
   }
 
@@ -137,10 +138,10 @@ struct PropertyListMerge {
     return start > 0 && bytes[start - 1] == 0x0A ? start : place
   }
 
-  private func added(_ path: ArraySlice<String>, _ value: [String: PropertyListValue], _ depth: Int)
-    -> String
-  {
-    var nested = PropertyListValue.dictionary(value)
+  private func added(
+    _ path: ArraySlice<String>, _ value: PropertyListValue, _ depth: Int
+  ) -> String {
+    var nested = value
     for key in path.dropFirst().reversed() { nested = .dictionary([key: nested]) }
     let indent = String(repeating: "\t", count: depth + 1)
     let key = path.first ?? ""
@@ -150,7 +151,7 @@ struct PropertyListMerge {
 
   /// A dictionary in place of an empty one.
   private func opened(
-    _ path: ArraySlice<String>, _ value: [String: PropertyListValue], _ depth: Int, _ place: Int
+    _ path: ArraySlice<String>, _ value: PropertyListValue, _ depth: Int, _ place: Int
   ) -> String {
     let indent = String(repeating: "\t", count: depth)
     return "<dict>\n" + added(path, value, depth) + indent + "</dict>"

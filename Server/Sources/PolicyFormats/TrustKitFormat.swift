@@ -6,6 +6,8 @@ import SslPinningRules
 ///   `kSKExcludeSubdomainFromParentPolicy` as TrustKit itself spells that one.
 /// - A pin matches any certificate of the validated path. Subdomains are of any depth. The closest domain decides.
 /// - `TSKEnforcePinning` false only reports. From `TSKExpirationDate` on the hosts are no longer pinned.
+/// - On macOS nothing is pinned for CAs that somebody added, unless the configuration has
+///   `TSKIgnorePinningForUserDefinedTrustAnchors` false.
 ///
 /// Source: TrustKit's `TSKTrustKitConfig.h`.
 enum TrustKitReader {
@@ -24,6 +26,18 @@ enum TrustKitReader {
     "TSKPinnedDomains stands where TrustKit does not look in an Info.plist, and pins nothing; hint: TSKConfiguration has"
       + " it")
 
+  /// What is told of a list that says so; of one that does not say it, macOS is not known to matter.
+  static let bypassed = PolicyRemark(.unpinned, "", bypass)
+  private static let bypass =
+    "on macOS not pinned for CAs that somebody added there; hint: TSKIgnorePinningForUserDefinedTrustAnchors false"
+
+  private static func bypass(_ configuration: [String: PropertyListValue]) -> PolicyRemark? {
+    guard let value = configuration.trustKit("IgnorePinningForUserDefinedTrustAnchors") else {
+      return PolicyRemark(.unpinnedOnMacOS, "", bypass)
+    }
+    return value.flag == false ? nil : bypassed
+  }
+
   /// Whether the list stands at the root of an Info.plist: of one alone the app's code makes a configuration.
   ///
   /// - Parameter isInfoPlist: whether the file is known to be one.
@@ -41,7 +55,7 @@ enum TrustKitReader {
       case .dictionary(let domains)? = configuration.trustKit("PinnedDomains")
     else { throw .noPins(.trustKit, wanted: "TSKConfiguration.TSKPinnedDomains") }
     var rules: [HostRule] = []
-    var remarks = isMisplaced(in: root) ? [misplaced] : []
+    var remarks = isMisplaced(in: root) ? [misplaced] : [bypass(configuration)].compactMap { $0 }
     for (domain, value) in domains.inOrder {
       guard case .dictionary(let members) = value else {
         remarks.append(
@@ -74,15 +88,10 @@ enum TrustKitReader {
       remarks.append(.init(.unclear, name, "\(key.shown) is no key of TrustKit's, and is not read"))
     }
     func flag(_ key: String, _ standard: Bool) -> Bool {
-      switch members.trustKit(key) {
-      case nil: return standard
-      case .boolean(let flag): return flag
-      case .string(let text)?: return ["yes", "true", "1"].contains(text.lowercased())
-      case .integer(let number)?: return number != 0
-      case let value?:
-        remarks.append(.init(.unclear, name, "\(value.kind) where the boolean TSK\(key) belongs"))
-        return standard
-      }
+      guard let value = members.trustKit(key) else { return standard }
+      if let flag = value.flag { return flag }
+      remarks.append(.init(.unclear, name, "\(value.kind) where the boolean TSK\(key) belongs"))
+      return standard
     }
     var pattern = HostPattern.exact(host)
     if flag("IncludeSubdomains", false), case .name(let base) = host { pattern = .anyDepth(base) }
@@ -144,30 +153,74 @@ extension String {
   fileprivate var isTrustKit: Bool { ["TSK", "kTSK", "kSK"].contains(where: hasPrefix) }
 }
 
+extension PropertyListValue {
+  /// As Objective-C's `boolValue` has it; `nil` if it has none.
+  fileprivate var flag: Bool? {
+    switch self {
+    case .boolean(let flag): flag
+    case .string(let text): ["yes", "true", "1"].contains(text.lowercased())
+    case .integer(let number): number != 0
+    default: nil
+    }
+  }
+}
+
 extension [String: PropertyListValue] {
   fileprivate func trustKit(_ key: String) -> PropertyListValue? {
     self["TSK\(key)"] ?? self["kTSK\(key)"] ?? self["kSK\(key)"]
   }
 }
 
-/// Writes TrustKit's configuration, whose clients refuse an entry with fewer than two pins.
+/// Writes TrustKit's configuration.
+///
+/// - TrustKit ends the app for an entry with fewer than two pins, a name under no public suffix, the subdomains of a
+///   public suffix, an exemption that no wider entry covers, and a list without hosts.
+/// - A host that is not refused here is exempt if it has no entry and a wider one would refuse it. An exemption is for
+///   one name.
+///
+/// Source: TrustKit's `parse_configuration.m`.
 enum TrustKitWriter {
+  /// - Parameter isPublicSuffix: as in ``PinPolicy/written(as:at:isPublicSuffix:)``.
   static func configuration(
-    _ policy: PinPolicy
+    _ policy: PinPolicy, isPublicSuffix: ((String) -> Bool)? = nil
   ) -> (value: [String: PropertyListValue], losses: [PolicyRemark]) {
     var losses = policy.commonLosses
     var domains: [String: PropertyListValue] = [:]
+    var exempt: [HostName] = []
     for group in policy.groups {
       let name = group.base.description
-      guard case .name = group.base else {
+      guard case .name(let base) = group.base else {
         losses.append(.init(name, "is an address, which TrustKit does not pin: left out"))
         continue
       }
-      guard let (entry, isBelow) = group.merged(deeper: true, &losses) else { continue }
+      guard !group.isExempt else {
+        exempt.append(group.base)
+        continue
+      }
+      guard var (entry, isBelow) = group.merged(deeper: true, &losses) else { continue }
+      if let isPublicSuffix {
+        guard sequence(first: base, next: \.parent).contains(where: { isPublicSuffix("\($0)") })
+        else {
+          losses.append(
+            .init(name, "is under no public suffix, and TrustKit ends the app: left out"))
+          continue
+        }
+        guard !isBelow || !isPublicSuffix(name) else {
+          losses.append(
+            .init("**.\(name)", "is a public suffix, and TrustKit ends the app: left out"))
+          continue
+        }
+      }
+      if isBelow, let spared = policy.exemptSubtree(of: .anyDepth(base)) {
+        losses.append(.sparing(spared, "**.\(name)"))
+        guard let own = group.own else { continue }
+        (entry, isBelow) = (own, false)
+      }
       let pins = entry.pinsOfAnyRole(name, &losses)
       guard pins.count > 1 else {
         losses.append(
           .init(name, "has \(pins.count) pin, and TrustKit starts with two or more only: left out"))
+        if entry.enforcement == .reportOnly { exempt.append(group.base) }
         continue
       }
       domains[name] = .dictionary([
@@ -178,11 +231,64 @@ enum TrustKitWriter {
         "TSKDisableDefaultReportUri": .boolean(true),
       ])
     }
+    for host in exempt where covers(domains, host) { domains["\(host)"] = exemption }
     return (
-      ["TSKSwizzleNetworkDelegates": .boolean(false), "TSKPinnedDomains": .dictionary(domains)],
-      losses
+      [
+        "TSKSwizzleNetworkDelegates": .boolean(false), "TSKPinnedDomains": .dictionary(domains),
+        "TSKIgnorePinningForUserDefinedTrustAnchors": .boolean(false),
+      ], losses
     )
   }
+
+  private static let exemption = PropertyListValue.dictionary([
+    "kSKExcludeSubdomainFromParentPolicy": .boolean(true)
+  ])
+
+  /// Whether a wider one of these entries is for the host.
+  private static func covers(_ domains: [String: PropertyListValue], _ host: HostName) -> Bool {
+    domains.contains { name, value in
+      guard case .dictionary(let members) = value, "\(host)".hasSuffix(".\(name)") else {
+        return false
+      }
+      return members["TSKIncludeSubdomains"] == .boolean(true)
+    }
+  }
+
+  /// A configuration for a file that has one.
+  ///
+  /// - What its owner set stays, for the whole and for each domain: report URIs, swizzling. What says which hosts are
+  ///   pinned, and by what, is replaced.
+  /// - A host that is exempt in the file stays so if only a wider entry would pin it.
+  static func merged(
+    _ configuration: [String: PropertyListValue], into root: [String: PropertyListValue]
+  ) -> [String: PropertyListValue] {
+    guard case .dictionary(let old)? = root["TSKConfiguration"] else { return configuration }
+    var result = configuration.filter { key, _ in old[key] == nil }
+    guard case .dictionary(var domains)? = configuration["TSKPinnedDomains"] else { return result }
+    if case .dictionary(let before)? = old["TSKPinnedDomains"] {
+      for (domain, value) in before.inOrder {
+        guard case .dictionary(let members) = value, let host = try? HostName(domain) else {
+          continue
+        }
+        if case .dictionary(let written)? = domains["\(host)"] {
+          let own = members.filter { key, _ in !replaced.contains(where: key.hasSuffix) }
+          guard written["TSKPublicKeyHashes"] != nil else { continue }
+          domains["\(host)"] = .dictionary(written.merging(own) { _, own in own })
+        } else if members.trustKit("ExcludeSubdomainFromParentPolicy")?.flag == true,
+          covers(domains, host)
+        {
+          domains["\(host)"] = exemption
+        }
+      }
+    }
+    result["TSKPinnedDomains"] = .dictionary(domains)
+    return result
+  }
+
+  private static let replaced = [
+    "PublicKeyHashes", "IncludeSubdomains", "EnforcePinning", "ExcludeSubdomainFromParentPolicy",
+    "ExpirationDate",
+  ]
 
   /// The configuration as a dictionary of Swift for `TrustKit.initSharedInstance(withConfiguration:)`, by TrustKit's
   /// constants. Sendable, so that Swift 6 takes it as a global.
@@ -195,14 +301,17 @@ enum TrustKitWriter {
     """
   }
 
+  /// Keys that are written as texts: Swift has this constant on macOS alone.
+  private static let texts = ["TSKIgnorePinningForUserDefinedTrustAnchors"]
+
   private static func swift(_ value: PropertyListValue, indent: String) -> String {
     let inner = indent + "  "
     switch value {
     case .dictionary(let members):
       guard !members.isEmpty else { return "[:] as [String: any Sendable]" }
       let lines = members.inOrder.map { key, value in
-        // Hosts are names of letters, digits, hyphens and dots.
-        let name = key.hasPrefix("TSK") ? "k\(key)" : "\"\(key)\""
+        // Hosts are names of lower-case letters, digits, hyphens and dots.
+        let name = key.hasPrefix("TSK") && !texts.contains(key) ? "k\(key)" : "\"\(key)\""
         return "\(inner)\(name): \(swift(value, indent: inner)),\n"
       }
       let type = indent.isEmpty ? "" : " as [String: any Sendable]"

@@ -127,7 +127,7 @@ struct CheckTests {
         "no-backup-pin single.example", "unreadable-entry single.example",
         "unreadable-entry none.example", "not-pinned dot.example.",
         "no-usable-pin **.none.example", "unreadable-entry date.example",
-        "report-only reports.example",
+        "report-only reports.example", "not-pinned ",
       ]
     ),
     (

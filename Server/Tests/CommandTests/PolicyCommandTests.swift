@@ -102,6 +102,23 @@ struct PolicyCommandTests {
     }
   }
 
+  @Test("a list with which TrustKit would end the app is not written")
+  func trustKitEndsApp() async throws {
+    let directory = try TemporaryDirectory()
+    func export(_ host: String) async throws -> ChildProcess.Outcome {
+      let keys = ["A", "B"].map {
+        "{\"domainName\": \"\(host)\", \"key\": \"\(CheckTests.pin($0))\"}"
+      }
+      try directory.write("{\"keys\": [\(keys.joined(separator: ","))]}", to: "payload.json")
+      return try await Tool.run(
+        "export", "--to", "trustkit", directory.path("payload.json"), "--strict")
+    }
+    let unknown = try await export("api.corp.internal")
+    #expect(unknown.exitCode == 1 && unknown.stdout.isEmpty)
+    #expect(unknown.stderr.contains("under no public suffix"), "\(unknown.stderr)")
+    #expect(try await export("www.example.com").exitCode == 0)
+  }
+
   @Test("what Android pins becomes a signed registry that pins the same")
   func signed() async throws {
     let directory = try TemporaryDirectory()

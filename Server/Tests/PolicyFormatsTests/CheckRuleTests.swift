@@ -282,6 +282,31 @@ struct CheckRuleTests {
     #expect(try told("e.example AB", "e.example AB AB any").isEmpty)
   }
 
+  @Test(
+    "tell of a host that one list does not refuse, by exemption or as report-only, and another does"
+  )
+  func exempt() throws {
+    let wide = try Sample.policy("**.e.example AB AB any").rules
+    func told(_ rule: HostRule) -> [String] {
+      PolicyCheck(at: Self.now, within: 0) { _ in false }.findings([
+        CheckedPolicy(
+          name: "one",
+          policy: PinPolicy(format: .trustKit, rules: wide + [rule], overlap: .mostSpecific)),
+        CheckedPolicy(
+          name: "other", policy: PinPolicy(format: .android, rules: wide, overlap: .mostSpecific)),
+      ]).filter { [.drift, .missingHost].contains($0.rule) }
+        .map { "\($0.rule.rawValue) \($0.host) \($0.policy)" }
+    }
+    let pattern = try Sample.pattern("x.e.example")
+    var reporting = PolicyEntry(
+      pattern, leaf: Sample.pins("AB"), ca: Sample.pins("AB"), match: .any)
+    #expect(told(HostRule(reporting)).isEmpty)
+    reporting.enforcement = .reportOnly
+    #expect(told(HostRule(reporting)) == ["drift x.e.example other"])
+    #expect(
+      told(HostRule(PolicyEntry(pattern), isExempt: true)) == ["missing-host x.e.example one"])
+  }
+
   @Test("tell of a list, and of pinning, that ends")
   func listEnds() throws {
     let rule = try Sample.policy("e.example AB").rules[0]

@@ -99,7 +99,6 @@ struct ExportDifferenceTests {
       let ca = Set(pinning.flatMap { $0.ca.pins.map { Optional($0.spki) } }).union([nil])
       for name in Self.hosts {
         let host = try HostName(name)
-        guard let here = policy.entry(for: host) else { continue }
         func isTold(_ text: String? = nil) -> Bool {
           written.losses.contains { loss in
             (text.map(loss.text.contains) ?? true)
@@ -107,6 +106,14 @@ struct ExportDifferenceTests {
                 $0 == host || name.hasSuffix(".\($0)")
               } == true
           }
+        }
+        guard let here = policy.entry(for: host) else {
+          guard policy.overlap == .mostSpecific, read?.entry(for: host) != nil else { continue }
+          seen["pinned", default: 0] += 1
+          #expect(
+            isTold("refuses servers"), "\(round) \(name): pinned, \(policy.rules) \(written.losses)"
+          )
+          continue
         }
         guard let there = read?.entry(for: host) else {
           seen["unpinned", default: 0] += 1
@@ -135,6 +142,65 @@ struct ExportDifferenceTests {
       }
     }
     #expect(seen["lets in servers", default: 0] > 0)
+  }
+
+  /// A list with a wide entry, a host that is taken out of it, and one that only reports.
+  private static func sparing() throws -> PinPolicy {
+    func rule(
+      _ pattern: String, _ pins: String, _ enforcement: PolicyEntry.Enforcement,
+      isExempt: Bool = false
+    ) throws -> HostRule {
+      var entry = PolicyEntry(
+        try HostPattern(pattern), leaf: Sample.pins(pins), ca: Sample.pins(pins), match: .any)
+      entry.enforcement = enforcement
+      return HostRule(entry, isExempt: isExempt)
+    }
+    return PinPolicy(
+      format: .trustKit,
+      rules: [
+        try rule("**.e.example", "AB", .enforce), try rule("reports.e.example", "AB", .reportOnly),
+        try rule("ads.e.example", "", .enforce, isExempt: true),
+      ], overlap: .mostSpecific)
+  }
+
+  @Test(
+    "a host that a list does not refuse is refused by no export of it",
+    arguments: [PolicyFormat.nsPinnedDomains, .android, .trustKit, .okHttp])
+  func spared(format: PolicyFormat) throws {
+    let written = try #require(
+      try Self.sparing().taking(.leaf).written(as: format, at: Sample.now))
+    let read =
+      format == .okHttp
+      ? try Self.okHttp(written.text) : try PinPolicy(reading: Array(written.text.utf8))
+    for host in ["ads.e.example", "reports.e.example"] {
+      #expect(read.entry(for: try HostName(host))?.enforcement != .enforce)
+    }
+    #expect(read.entry(for: try HostName("e.example"))?.enforcement == .enforce)
+    #expect(!written.losses.contains { $0.text.contains("refuses servers") })
+    // A format that takes no host out has no other host below the name, either.
+    let takesOut = [.android, .trustKit].contains(format)
+    #expect((read.entry(for: try HostName("www.e.example")) != nil) == takesOut)
+    #expect(written.losses.contains { $0.text.contains("cannot take it out") } == !takesOut)
+  }
+
+  @Test("a host and all below it stay unpinned, also if TrustKit can exempt the host alone")
+  func exemptSubtree() throws {
+    var rules = try Sample.policy("**.e.example AB AB any").rules
+    rules.append(HostRule(PolicyEntry(try HostPattern("**.ads.e.example")), isExempt: true))
+    let policy = PinPolicy(format: .android, rules: rules, overlap: .mostSpecific)
+    let written = try #require(policy.written(as: .trustKit, at: Sample.now))
+    let read = try PinPolicy(reading: Array(written.text.utf8))
+    #expect(read.patterns.map(\.description) == ["e.example"])
+    #expect(written.losses.map(\.host) == ["**.e.example"])
+  }
+
+  @Test("hosts that another list alone refuses are told")
+  func sparedUntold() throws {
+    let policy = try Self.sparing()
+    let wide = PinPolicy(
+      format: .android, rules: Array(policy.rules.prefix(1)), overlap: .mostSpecific)
+    #expect(policy.differences(from: wide).map(\.host) == ["ads.e.example", "reports.e.example"])
+    #expect(wide.differences(from: policy).isEmpty)
   }
 
   @Test("no pin that is denied, or over, is written", arguments: PolicyFormat.writable)

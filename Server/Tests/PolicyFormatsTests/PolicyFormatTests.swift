@@ -141,6 +141,40 @@ struct PolicyFormatTests {
     }
   }
 
+  @Test("TrustKit's list counts on macOS whoever added the CA, and compiles elsewhere")
+  func trustKitSettings() throws {
+    let policy = try Sample.policy("e.example AB")
+    let text = try #require(policy.written(as: .trustKit, at: Sample.now)).text
+    guard case .dictionary(let members) = try PropertyListReader.value(of: Array(text.utf8)) else {
+      throw PolicyFormatError.unknownFormat
+    }
+    #expect(members["TSKIgnorePinningForUserDefinedTrustAnchors"] == .boolean(false))
+    // The constant of that name is for macOS alone.
+    let swift = try #require(policy.written(as: .trustKitSwift, at: Sample.now)).text
+    #expect(swift.contains("  \"TSKIgnorePinningForUserDefinedTrustAnchors\": false,\n"))
+  }
+
+  @Test(
+    "what TrustKit ends the app for is left out, and a list of nothing else is said to do so",
+    arguments: [
+      ("localhost AB", "localhost", "under no public suffix"),
+      ("api.corp.internal AB", "api.corp.internal", "under no public suffix"),
+      ("**.co.uk AB", "**.co.uk", "is a public suffix"), ("e.co.uk A", "e.co.uk", "has 1 pin"),
+    ])
+  func trustKitEndsApp(line: String, host: String, told: String) throws {
+    func written(_ policy: PinPolicy) throws -> PolicyExport {
+      try #require(
+        policy.written(as: .trustKit, at: Sample.now) { ["com", "uk", "co.uk"].contains($0) })
+    }
+    let alone = try written(try Sample.policy(line))
+    #expect(alone.endsApp)
+    #expect(alone.losses.contains { $0.host == host && $0.text.contains(told) })
+    let beside = try written(try Sample.policy(line, "**.other.co.uk AB"))
+    #expect(!beside.endsApp)
+    let read = try PinPolicy(reading: Array(beside.text.utf8))
+    #expect(read.patterns.map(\.description) == ["**.other.co.uk"])
+  }
+
   @Test("OkHttp's patterns are written as they are, and curl's pins with two slashes")
   func code() throws {
     let policy = try Sample.policy("e.example AB", "*.e.example C")
@@ -272,7 +306,8 @@ struct PolicyReadingTests {
           "TSKPublicKeyHashes": pins, "TSKIncludeSubdomain": .boolean(true),
           "NSNote": .boolean(true),
         ])
-      ])
+      ]),
+      "TSKIgnorePinningForUserDefinedTrustAnchors": .boolean(false),
     ])
     let remarks = try PinPolicy(reading: Array(text.utf8)).remarks
     #expect(remarks.map(\.text) == ["TSKIncludeSubdomain is no key of TrustKit's, and is not read"])
@@ -293,7 +328,8 @@ struct PolicyReadingTests {
           "free.example.com": .dictionary([
             "kSKExcludeSubdomainFromParentPolicy": .boolean(true)
           ]),
-        ])
+        ]),
+        "\(prefix)IgnorePinningForUserDefinedTrustAnchors": .boolean(false),
       ])
       let policy = try PinPolicy(reading: Array(text.utf8))
       #expect(policy.remarks.isEmpty)
@@ -301,6 +337,20 @@ struct PolicyReadingTests {
       #expect(policy.entry(for: try HostName("example.com"))?.enforcement == .reportOnly)
       #expect(try PolicyFormatTests.demands(policy, "free.example.com") == "-")
     }
+  }
+
+  @Test(
+    "TrustKit: a list that does not count on macOS for CAs of the user is told",
+    arguments: [
+      (nil, .unpinnedOnMacOS), (.boolean(true), .unpinned), (.string("YES"), .unpinned),
+      (.boolean(false), nil),
+    ] as [(PropertyListValue?, PolicyRemark.Kind?)])
+  func trustKitOnMacOS(value: PropertyListValue?, told: PolicyRemark.Kind?) throws {
+    var members: [String: PropertyListValue] = ["TSKPinnedDomains": .dictionary([:])]
+    members["TSKIgnorePinningForUserDefinedTrustAnchors"] = value
+    let text = PropertyListText.document(["TSKConfiguration": .dictionary(members)])
+    let remarks = try PinPolicy(reading: Array(text.utf8)).remarks
+    #expect(remarks.map(\.kind) == [told].compactMap { $0 })
   }
 
   static let broken: [(text: String, says: String)] = [
@@ -332,91 +382,5 @@ struct PolicyReadingTests {
     #expect(policy?.remarks.contains { $0.host.contains("root") } != true)
     let deep = String(repeating: "<network-security-config>", count: 100)
     #expect(throws: PolicyFormatError.self) { try PinPolicy(reading: Array(deep.utf8)) }
-  }
-}
-
-@Suite("pins in an Info.plist")
-struct PropertyListMergeTests {
-  static let path = ["NSAppTransportSecurity", "NSPinnedDomains"]
-
-  static let files: [(name: String, text: String)] = [
-    (
-      "without the key",
-      "<plist version=\"1.0\">\n<dict>\n\t<key>A</key>\n\t<string>b &lt;c</string>\n</dict>\n</plist>\n"
-    ),
-    ("with an empty root", "<plist version=\"1.0\"><dict/></plist>"),
-    (
-      "with security and no pins",
-      "<plist version=\"1.0\">\n<dict>\n\t<key>NSAppTransportSecurity</key>\n\t<dict>\n\t\t<key>X</key><true/>\n\t</dict>\n\t<key>Z</key>\n\t<integer>1</integer>\n</dict>\n</plist>"
-    ),
-    (
-      "with pins that go",
-      """
-      <?xml version="1.0" encoding="UTF-8"?>
-      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-      <plist version="1.0"><dict><!-- <key>NSAppTransportSecurity</key> -->
-      <key>NSAppTransportSecurity</key><dict><key>NSPinnedDomains</key>
-      <dict><key>old.example</key><dict><key>NSPinnedLeafIdentities</key><array/></dict></dict>
-      <key>NSAllowsLocalNetworking</key><true/></dict><key>List</key><array><dict/></array></dict></plist>
-      """
-    ),
-  ]
-
-  @Test(
-    "are put into no file in which readers would find others",
-    arguments: [
-      "<key>NSAppTransportSecurity</key><dict/><key>NSAppTransportSecurity</key><dict/>",
-      "<key>NSAppTransportSecurity</key><dict/><key>&#78;SAppTransportSecurity</key><dict/>",
-      "<key>NSAppTransportSecurity</key><dict><key>NSPinnedDomains</key><dict/><key>NSPinnedDomains</key><dict/></dict>",
-    ])
-  func twice(members: String) throws {
-    let file = "<plist version=\"1.0\"><dict>\(members)</dict></plist>"
-    let policy = try Sample.policy("new.example AB")
-    #expect(throws: PolicyFormatError.self) {
-      try policy.merged(into: Array(file.utf8), as: .nsPinnedDomains, at: Sample.now)
-    }
-  }
-
-  @Test("are put in, and everything else stays as it was", arguments: files)
-  func merge(file: (name: String, text: String)) throws {
-    let before = try PropertyListReader.value(of: Array(file.text.utf8))
-    let policy = try Sample.policy("new.example AB")
-    let merged = try #require(
-      try policy.merged(into: Array(file.text.utf8), as: .nsPinnedDomains, at: Sample.now))
-    let read = try PinPolicy(reading: Array(merged.text.utf8))
-    #expect(try PolicyFormatTests.demands(read, "new.example") == "AB/ all")
-    #expect(try PolicyFormatTests.demands(read, "old.example") == "-")
-    guard case .dictionary(var now) = try PropertyListReader.value(of: Array(merged.text.utf8)),
-      case .dictionary(var old) = before
-    else { throw PolicyFormatError.unknownFormat }
-    for key in ["NSAppTransportSecurity"] {
-      var parts: [[String: PropertyListValue]] = [now, old].map { root in
-        if case .dictionary(let members)? = root[key] { members } else { [:] }
-      }
-      for index in parts.indices { parts[index]["NSPinnedDomains"] = nil }
-      #expect(parts[0] == parts[1])
-      now[key] = nil
-      old[key] = nil
-    }
-    #expect(now == old)
-    // Twice is as once.
-    let again = try #require(
-      try policy.merged(into: Array(merged.text.utf8), as: .nsPinnedDomains, at: Sample.now))
-    #expect(again.text == merged.text)
-  }
-
-  @Test("are refused where the file is binary or not as Xcode writes it")
-  func refused() throws {
-    let policy = try Sample.policy("new.example AB")
-    let entity = "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist version=\"1.0\"><dict/></plist>"
-    let cdata =
-      "<plist version=\"1.0\"><dict><key>A</key><string><![CDATA[</dict>]]></string></dict></plist>"
-    let binary = try PropertyListSerialization.data(
-      fromPropertyList: ["A": "b"], format: .binary, options: 0)
-    for bytes in [Array(entity.utf8), Array(cdata.utf8), [UInt8](binary)] {
-      #expect(throws: PolicyFormatError.self) {
-        try policy.merged(into: bytes, as: .nsPinnedDomains, at: Sample.now)
-      }
-    }
   }
 }

@@ -80,12 +80,15 @@ public struct PolicyCheck {
   }
 
   private func finding(_ remark: PolicyRemark, _ policy: String) -> Finding? {
+    if remark.kind == .unpinnedOnMacOS {
+      return Finding(.notPinned, host: remark.host, policy: policy, remark.text, severity: .info)
+    }
     let rule: CheckRule? =
       switch remark.kind {
       case .unclear: .unreadable
       case .unpinned: .notPinned
       case .duplicate: .duplicatePin
-      case .loss: nil
+      case .unpinnedOnMacOS, .loss: nil
       }
     return rule.map { Finding($0, host: remark.host, policy: policy, remark.text) }
   }
@@ -135,7 +138,8 @@ public struct PolicyCheck {
 
   private func differences(_ policies: [CheckedPolicy]) -> [Finding] {
     guard policies.count > 1 else { return [] }
-    let patterns = Set(policies.flatMap(\.policy.patterns))
+    // Hosts that one list takes out of a wider entry are asked for, too: another may pin them.
+    let patterns = Set(policies.flatMap { $0.policy.rules.map(\.entry.pattern) })
     let bases = Set(patterns.map(\.base))
     let wide = Set(patterns.filter { $0 != .exact($0.base) }.map(\.base))
     let usable = policies.map { ($0.name, $0.policy.usable()) }
@@ -201,6 +205,10 @@ public struct PolicyCheck {
     }
     for (name, role) in roles {
       compare(name, first[keyPath: role].live(at: now), second[keyPath: role].live(at: now))
+    }
+    if first.enforcement != second.enforcement {
+      parts.append(
+        second.enforcement == .reportOnly ? "only reports" : "refuses, and does not only report")
     }
     return parts.isEmpty ? nil : "beside \(other) it " + parts.joined(separator: ", and ")
   }

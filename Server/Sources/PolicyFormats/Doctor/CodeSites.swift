@@ -89,7 +89,11 @@ struct CodeSites {
       guard case .pairs(let domains) = constants.resolved(reader.value()) else { return nil }
       let known = domains.filter(isWhole)
       guard case .dictionary(let values)? = propertyList(.pairs(known)), !values.isEmpty,
-        let policy = try? TrustKitReader.policy(of: ["TSKPinnedDomains": .dictionary(values)])
+        // The other keys of the configuration may stand anywhere: nothing is said of them.
+        let policy = try? TrustKitReader.policy(of: [
+          "TSKPinnedDomains": .dictionary(values),
+          "TSKIgnorePinningForUserDefinedTrustAnchors": .boolean(false),
+        ])
       else {
         return PinSite(
           file, line: token.line, .trustKit, hosts: domains.compactMap { constants.text($0.key) })

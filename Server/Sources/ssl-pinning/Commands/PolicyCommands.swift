@@ -21,7 +21,7 @@ enum ExportCommand {
   private static let host = Flag.texts(
     "--host", "HOST[:PORT]", "pin the keys that this server shows now, at any address")
   private static let into = Flag.text(
-    "--into", "INFO.plist", "put the pins into this file's text, and change nothing else of it")
+    "--into", "INFO.plist", "put the pins into this file's text, and leave what else it says")
   private static let roles = Flag<PinEvaluation.PinRole>(
     "--roles", "leaf|ca", "what the pins of a format are that does not say (android, trustkit)"
   ) { text throws(FlagValueError) in
@@ -49,7 +49,9 @@ enum ExportCommand {
         + "that end, report-only, addresses, denied keys. So is each host at which its clients let in or refuse other servers.\n"
         + "Nothing is written that ends the pinning on some day, and no pin that is denied or over.",
       "A host that would be refused there and is not refused here, or that the format would leave unpinned in\n"
-        + "silence, is left out and told. --strict makes each of these warnings exit code 1; the file is written.",
+        + "silence, is left out and told. If a wider entry would refuse it, it is exempt there, or the wider one is left\n"
+        + "out. --strict makes each of these warnings exit code 1; the file is written. A list for TrustKit on which no\n"
+        + "host is left is not: apps would end at their start.",
       "curl holds one set of pins against every server of a run. Hosts with different ones are comments in its file, and\n"
         + "told; until the # of one is taken away, the file has every server refused.",
       "A server of --host must be trusted (--ca names your own CA): its pin would be somebody else's otherwise.",
@@ -62,20 +64,27 @@ enum ExportCommand {
     var policy = try await source(invocation, at: now)
     if let role = invocation[roles] { policy = policy.taking(role) }
     Terminal.warn(policy.remarks.map(\.description))
+    // A list of suffixes without `com` is none.
+    let suffixes = PublicSuffixes()
+    let isSuffix: ((String) -> Bool)? = suffixes.contain("com") ? suffixes.contain : nil
     let written: PolicyExport?
     if let path = invocation[into] {
       let bytes = try InputFile.read(path, limit: PinPolicy.maximumBytes)
       do throws(PolicyFormatError) {
-        written = try policy.merged(into: bytes, as: format, at: now)
+        written = try policy.merged(
+          into: bytes, as: format, at: now, isPublicSuffix: isSuffix)
       } catch { throw .no("\(path): \(error)") }
     } else {
-      written = policy.written(as: format, at: now)
+      written = policy.written(as: format, at: now, isPublicSuffix: isSuffix)
     }
     guard let written else {
       throw .usage(
         "--into is for nspinneddomains and trustkit; hint: --out writes a file of its own")
     }
     Terminal.warn(written.losses.map(\.description))
+    guard !written.endsApp else {
+      throw .no("no host is left, and TrustKit ends an app whose list has none: nothing is written")
+    }
     try OutputFile.write(Array(written.text.utf8), invocation)
     return invocation[strict] && !(policy.remarks.losses + written.losses).isEmpty ? .no : .yes
   }
@@ -173,6 +182,9 @@ enum ImportCommand {
 }
 
 extension [PolicyRemark] {
-  /// Those of which something was left behind; one pin twice is left behind once.
-  fileprivate var losses: [PolicyRemark] { filter { $0.kind != .duplicate } }
+  /// Those of which something was left behind. One pin twice is left behind once, and what TrustKit does on macOS by
+  /// itself is no part of the list.
+  fileprivate var losses: [PolicyRemark] {
+    filter { ![.duplicate, .unpinnedOnMacOS].contains($0.kind) }
+  }
 }

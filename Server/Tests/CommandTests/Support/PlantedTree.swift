@@ -264,7 +264,7 @@ enum PlantedTree {
     "ios/App/TrustKit.plist",
     [
       "no-backup-pin one.kit.example", "unreadable-entry one.kit.example",
-      "report-only reports.kit.example", "pinning-ends over.kit.example",
+      "report-only reports.kit.example", "pinning-ends over.kit.example", "not-pinned",
     ].map { "\($0) ios/App/TrustKit.plist:" }
   )
 
