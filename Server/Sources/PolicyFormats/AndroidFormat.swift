@@ -6,7 +6,7 @@ import SslPinningRules
 ///
 /// - A pin matches any certificate of the validated path. Subdomains are of any depth, the domain included.
 /// - The longest domain that matches decides alone. An entry inside another one takes its pins if it has none.
-/// - `expiration` is a date (UTC) from which the hosts are no longer pinned.
+/// - `expiration` is a day from which the hosts are no longer pinned. Here it begins in UTC, on a device in its time zone.
 /// - Pins are not held against chains that end at an anchor with `overridePins`.
 ///
 /// Source: Android's guide to the network security configuration, "Certificate pinning" and "Configuration
@@ -36,7 +36,7 @@ enum AndroidReader {
     var seen: Set<HostName> = []
     for host in rules.map(\.entry.pattern.base) where !seen.insert(host).inserted {
       remarks.append(
-        .init(.unclear, "\(host)", "has two entries: Android refuses the whole file"))
+        .init(.refused, "\(host)", "has two entries: Android refuses the whole file"))
     }
     return PinPolicy(format: .android, rules: rules, overlap: .mostSpecific, remarks: remarks)
   }
@@ -72,7 +72,7 @@ enum AndroidReader {
     }
     if parent.children(named: "pin-set").count > 1 {
       remarks.append(
-        .init(.unclear, "", "an entry has two pin-sets: Android refuses the whole file"))
+        .init(.refused, "", "an entry has two pin-sets: Android refuses the whole file"))
     }
     return remarks
   }
@@ -135,20 +135,29 @@ enum AndroidReader {
       guard pin.attributes["digest"] == "SHA-256" else {
         remarks.append(
           .init(
-            .unclear, name.shown,
+            .refused, name.shown,
             "a pin whose digest is not SHA-256: Android refuses the whole file"))
         continue
       }
-      do throws(PinSyntaxError) { pins.append(Pin(try SPKIPin(base64: pin.text))) } catch {
-        remarks.append(.init(.unclear, name.shown, "a pin never matches: \(error)"))
+      // Android's decoder skips what is no digit, and needs no padding.
+      let digits = pin.text.filter {
+        $0.isASCII && ($0.isLetter || $0.isNumber || "+/".contains($0))
+      }
+      do throws(PinSyntaxError) { pins.append(Pin(try SPKIPin(base64: digits + "="))) } catch {
+        remarks.append(
+          .init(.refused, name.shown, "Android refuses the whole file for a pin: \(error)"))
       }
     }
     if Set(pins).count < pins.count {
       remarks.append(.init(.duplicate, name.shown, "has the same pin twice"))
     }
     guard let text = set.attributes["expiration"] else { return (pins, nil) }
-    guard let end = RFC3339.unixSeconds("\(text)T00:00:00Z") else {
-      remarks.append(.init(.unclear, name.shown, "expiration is no date of the form 2030-01-31"))
+    // Android reads no further than the day.
+    guard let end = text.leadingDay?.start else {
+      remarks.append(
+        .init(
+          .refused, name.shown,
+          "expiration is no date of the form 2030-01-31: Android refuses the whole file"))
       return (pins, nil)
     }
     return (pins, end)
@@ -160,6 +169,17 @@ extension String {
   var shown: String {
     let text = unicodeScalars.prefix(80).map { $0.escaped(asASCII: true) }.joined()
     return unicodeScalars.count > 80 ? text + "…" : text
+  }
+
+  /// The day at its beginning (its start in UTC), and what follows. As for the formatters of Java and Apple with the
+  /// pattern `yyyy-MM-dd`, a number may have fewer or more digits, and white space before it.
+  var leadingDay: (start: Int64, rest: Substring)? {
+    guard let match = prefixMatch(of: /[ \t]*([0-9]+)-[ \t]*([0-9]+)-[ \t]*([0-9]+)/),
+      let year = Int(match.1), year > 0, let month = Int(match.2), let day = Int(match.3),
+      let start = RFC3339.unixSeconds(
+        String(format: "%04ld-%02ld-%02ldT00:00:00Z", min(year, 9999), month, day))
+    else { return nil }
+    return (start, self[match.range.upperBound...])
   }
 }
 

@@ -14,17 +14,14 @@ enum OkHttpWriter {
     var lines: [String] = []
     var rules: [HostRule] = []
     let patterns = policy.patterns
-    for listed in patterns {
+    for (listed, entry) in policy.demands {
       var pattern = listed
-      if policy.entry(of: listed)?.enforcement == .enforce,
-        let spared = policy.spared(by: listed)
-      {
+      if entry.enforcement == .enforce, let spared = policy.spared(by: listed) {
         losses.append(.sparing(spared, "\(listed)"))
         pattern = .exact(listed.base)
         guard listed.matches(listed.base), !patterns.contains(pattern) else { continue }
       }
       let name = pattern.description
-      guard let entry = policy.entry(of: pattern) else { continue }
       guard entry.enforcement == .enforce else {
         losses.append(.init(name, "only reports, and OkHttp refuses: left out"))
         continue
@@ -69,9 +66,8 @@ enum CurlWriter {
     var losses = policy.commonLosses
     var pinned: [(host: String, option: String)] = []
     var isPinning = false
-    for pattern in policy.patterns {
+    for (pattern, entry) in policy.demands {
       let name = pattern.description
-      guard let entry = policy.entry(of: pattern) else { continue }
       isPinning = isPinning || entry.enforcement != .reportOnly
       guard case .exact = pattern else {
         losses.append(.init(name, "is a pattern, and curl pins one host at a time: left out"))
@@ -150,9 +146,19 @@ extension PinPolicy {
     }
   }
 
+  /// Its patterns, each with what is demanded of its hosts.
+  var demands: [(pattern: HostPattern, entry: PolicyEntry)] {
+    let bases = bases
+    return patterns.compactMap { pattern in
+      entry(of: pattern, besides: bases).map { (pattern, $0) }
+    }
+  }
+
   /// What is demanded of the hosts of a pattern, wider ones included.
-  func entry(of pattern: HostPattern) -> PolicyEntry? {
-    let group = group(of: pattern.base, besides: Set(rules.map(\.entry.pattern.base)))
+  ///
+  /// - Parameter bases: the names of all patterns.
+  func entry(of pattern: HostPattern, besides bases: Set<HostName>) -> PolicyEntry? {
+    let group = group(of: pattern.base, besides: bases)
     return switch pattern {
     case .exact: group.own
     case .oneMoreLabel: group.child

@@ -94,11 +94,14 @@ extension PolicyEntry {
 extension PinPolicy {
   /// The names of its patterns, each with what lies below it, in the order of the names.
   var groups: [HostGroup] {
-    let bases = Set(rules.map(\.entry.pattern.base))
+    let bases = bases
     return bases.sorted { $0.description < $1.description }.map { group(of: $0, besides: bases) }
   }
 
-  /// One of them.
+  /// The names of its patterns.
+  var bases: Set<HostName> { Set(rules.map(\.entry.pattern.base)) }
+
+  /// One of the groups.
   ///
   /// - Parameter bases: the names of all patterns.
   func group(of base: HostName, besides bases: Set<HostName>) -> HostGroup {

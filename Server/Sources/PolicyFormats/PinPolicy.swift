@@ -90,8 +90,10 @@ public struct HostRule: Hashable, Sendable {
 public struct PolicyRemark: Hashable, Sendable {
   /// What it is about.
   public enum Kind: Hashable, Sendable {
-    /// Something that nothing reads, or that reads as something else.
+    /// Something that nothing reads, that reads as something else, or that nobody could find out.
     case unclear
+    /// Something for which the format's clients refuse the whole list, or the app does not start.
+    case refused
     /// A host that is not pinned although it seems to be.
     case unpinned
     /// Hosts that are not always pinned in an app for macOS, of a list that does not say whether it is for one.

@@ -96,39 +96,48 @@ enum TrustKitReader {
     var pattern = HostPattern.exact(host)
     if flag("IncludeSubdomains", false), case .name(let base) = host { pattern = .anyDepth(base) }
     let isExempt = flag("ExcludeSubdomainFromParentPolicy", false)
-    let pins = isExempt ? [] : pins(members.trustKit("PublicKeyHashes"), name, &remarks)
+    let isEnforced = flag("EnforcePinning", true)
+    let pins =
+      isExempt
+      ? [] : pins(members.trustKit("PublicKeyHashes"), least: isEnforced ? 2 : 1, name, &remarks)
     let entry = PolicyEntry(
       pattern, leaf: PinSet(pins), ca: PinSet(pins), required: [.leaf, .ca], match: .any,
-      enforcement: flag("EnforcePinning", true) ? .enforce : .reportOnly)
+      enforcement: isEnforced ? .enforce : .reportOnly)
     return HostRule(
       entry, unpinnedFrom: end(members.trustKit("ExpirationDate"), name, &remarks),
       isExempt: isExempt)
   }
 
   private static func pins(
-    _ value: PropertyListValue?, _ name: String, _ remarks: inout [PolicyRemark]
+    _ value: PropertyListValue?, least: Int, _ name: String, _ remarks: inout [PolicyRemark]
   ) -> [Pin] {
     guard case .array(let list)? = value else {
       remarks.append(
-        .init(.unclear, name, "no list TSKPublicKeyHashes: TrustKit stops the app at its start"))
+        .init(.refused, name, "no list TSKPublicKeyHashes: TrustKit stops the app at its start"))
       return []
     }
     var pins: [Pin] = []
     for element in list {
       guard case .string(let text) = element else {
-        remarks.append(.init(.unclear, name, "\(element.kind) where a pin belongs"))
+        remarks.append(
+          .init(
+            .refused, name,
+            "\(element.kind) where a pin belongs: TrustKit stops the app at its start"))
         continue
       }
       do throws(PinSyntaxError) { pins.append(Pin(try SPKIPin(base64: text))) } catch {
-        remarks.append(.init(.unclear, name, "a pin never matches: \(error)"))
+        remarks.append(
+          .init(.refused, name, "TrustKit stops the app at its start for a pin: \(error)"))
       }
     }
     if Set(pins).count < pins.count {
       remarks.append(.init(.duplicate, name, "has the same pin twice"))
     }
-    if Set(pins).count < 2 {
+    if Set(pins).count < least {
       remarks.append(
-        .init(.unclear, name, "fewer than two pins: TrustKit stops the app at its start"))
+        .init(
+          .refused, name,
+          "fewer pins than \(least): TrustKit stops the app at its start"))
     }
     return pins
   }
@@ -140,7 +149,8 @@ enum TrustKitReader {
     case nil: return nil
     case .date(let seconds)?: return Int64(exactly: seconds.rounded(.down))
     case .string(let text)?:
-      if let end = RFC3339.unixSeconds("\(text)T00:00:00Z") { return end }
+      // What follows the day makes it none: TrustKit pins for ever then.
+      if let (end, rest) = text.leadingDay, rest.allSatisfy(\.isWhitespace) { return end }
       fallthrough
     default:
       remarks.append(.init(.unclear, name, "TSKExpirationDate is no date of the form 2030-01-31"))

@@ -7,6 +7,8 @@ import TLSTools
 import TestSupport
 import Testing
 
+@testable import ssl_pinning
+
 @Suite("export and import")
 struct PolicyCommandTests {
   @Test("a live server's key goes into an Info.plist, which then pins it")
@@ -25,13 +27,38 @@ struct PolicyCommandTests {
       "export", "--to", "nspinneddomains", "--host", host, "--ca", ca, "--into", plist, "--out",
       plist,
       "--strict")
-    #expect(outcome.exitCode == 0)
+    // Nobody answers at its other address. The file is written all the same.
+    #expect(outcome.exitCode == 1)
+    #expect(outcome.stderr.contains("\(host): [::1]:\(server.port) is passed over"))
     let check = try await Tool.run("check", plist, "--host", host, "--ca", ca, "--format", "json")
-    #expect(try CheckTests.told(check) == ["no-backup-pin localhost \(plist)"])
+    #expect(
+      try CheckTests.told(check) == ["no-backup-pin localhost \(plist)", "unreachable \(host) "])
+    #expect(check.exitCode == 0)
     // Without the CA its key may be anybody's.
     let untrusted = try await Tool.run("export", "--to", "android", "--host", host)
     #expect(untrusted.exitCode == 1)
     #expect(untrusted.stdout.isEmpty)
+  }
+
+  @Test("addresses that are silent, or beyond the sixteen that are asked, are told")
+  func passedOver() async throws {
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let server = try LocalTLSServer(identity: try authority.issue(names: ["localhost"])) { _ in
+      .text("hello")
+    }
+    defer { server.stop() }
+    let silent = (1...16).map { Endpoint(address: "127.0.1.\($0)", port: server.port) }
+    let target = try ProbeTarget(
+      host: "localhost", port: server.port, connectTo: [.loopback(server.port)] + silent)
+    let anchors = try ChainValidator(anchors: [authority.root])
+    let seen = try #require(
+      await EndpointEyes(trusting: anchors, seconds: 10).see(target))
+    #expect(try seen.keys.get().count == 1)
+    #expect(seen.unseen.count == 16)
+    #expect(seen.unseen.first?.hasPrefix("127.0.1.10:\(server.port) is passed over: ") == true)
+    #expect(seen.unseen.last?.hasPrefix("1 of its addresses passed over") == true)
+    let pins = try await AddressReport(of: target, trusting: anchors, 10_000)
+    #expect(pins.warnings.contains { $0.contains("1 of its addresses passed over") })
   }
 
   @Test("curl connects by the options that are written for it, and refuses another key")

@@ -12,7 +12,7 @@ struct CheckRuleTests {
   /// A server: the letters of the validated path of each key, and in how many days its certificate ends.
   static func endpoint(
     _ paths: String..., days: Int64 = 90, backup: Character? = nil, complaint: String? = nil,
-    obstacles: [String] = [], named name: String = "e.example:443"
+    obstacles: [String] = [], unseen: [String] = [], named name: String = "e.example:443"
   ) throws -> SeenEndpoint {
     SeenEndpoint(
       host: try HostName("e.example"), name: name,
@@ -21,7 +21,7 @@ struct CheckRuleTests {
           SeenEndpoint.Key(
             kind: letters.first == "R" ? "RSA" : "ECDSA", path: letters.map(Sample.pin),
             complaint: complaint, ends: now + days * day)
-        }), backup: backup.map(Sample.pin), obstacles: obstacles)
+        }), backup: backup.map(Sample.pin), obstacles: obstacles, unseen: unseen)
   }
 
   /// The same with other paths to one key, and a CA that ends.
@@ -113,6 +113,9 @@ struct CheckRuleTests {
       "its key is listed, and no client gets as far", "e.example LB",
       { try endpoint("LMN", obstacles: ["192.0.2.1:443 offers TLSv1.1 at most"]) },
       "outdated-tls error"),
+    Row(
+      "one of its addresses is silent", "e.example LB",
+      { try endpoint("LMN", unseen: ["192.0.2.1:443 is passed over"]) }, "unreachable warning"),
     Row(
       "it is away", "e.example LB",
       {
@@ -261,6 +264,19 @@ struct CheckRuleTests {
     let found = PolicyCheck(at: Self.now, within: 0) { $0 == "co.uk" }
       .findings([CheckedPolicy(name: "list", policy: policy)])
     #expect(found.map(\.rule.rawValue) == row.told)
+  }
+
+  @Test("tell as an error what has a list refused as a whole, and as a warning what is unclear")
+  func wholeList() {
+    let policy = PinPolicy(
+      format: .android, rules: [], overlap: .mostSpecific,
+      remarks: [PolicyRemark(.refused, "a.example", ""), PolicyRemark(.unclear, "b.example", "")])
+    let found = PolicyCheck(at: Self.now, within: 0) { _ in false }
+      .findings([CheckedPolicy(name: "list", policy: policy)])
+    #expect(
+      found.map { "\($0.rule.rawValue) \($0.host) \($0.severity.rawValue)" } == [
+        "unreadable-entry a.example error", "unreadable-entry b.example warning",
+      ])
   }
 
   @Test("tell what lists differ in, and nothing of one list or of order")

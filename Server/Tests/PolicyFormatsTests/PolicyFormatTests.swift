@@ -261,6 +261,43 @@ struct PolicyReadingTests {
     #expect(policy.entry(for: host, at: 1_896_220_800) == nil)
   }
 
+  /// An Android list of `a.example`.
+  private static func android(expiration: String, pin: String) throws -> PinPolicy {
+    try PinPolicy(
+      reading: Array(
+        """
+        <network-security-config><domain-config><domain>a.example</domain>
+        <pin-set expiration="\(expiration)"><pin digest="SHA-256">\(pin)</pin></pin-set>
+        </domain-config></network-security-config>
+        """.utf8))
+  }
+
+  @Test(
+    "Android: an expiration is read as far as its day, and one that is none refuses the file",
+    arguments: [
+      ("2025-01-01", 1_735_689_600), ("2025-1-1", 1_735_689_600), ("2025- 1- 1", 1_735_689_600),
+      (" 2025-01-01T00:00:00Z", 1_735_689_600), ("25-01-01", -61_378_214_400),
+      ("99999-01-01", 253_370_764_800), ("2025-02-30", nil), ("2025-13-01", nil),
+      ("2025/01/01", nil), ("2025-01", nil), ("+2025-01-01", nil), ("0-1-1", nil), ("", nil),
+    ] as [(String, Int64?)])
+  func androidExpiration(text: String, end: Int64?) throws {
+    let policy = try Self.android(expiration: text, pin: Sample.pin("A").base64)
+    #expect(policy.rules.map(\.unpinnedFrom) == [end])
+    #expect(policy.remarks.map(\.kind) == (end == nil ? [.refused] : []))
+  }
+
+  @Test("Android: a pin is read as its decoder reads it, and one that is none refuses the file")
+  func androidPin() throws {
+    let pin = Sample.pin("A").base64
+    for text in [pin, String(pin.dropLast()), "\(pin.prefix(20))\n \(pin.dropFirst(20))"] {
+      let policy = try Self.android(expiration: "2030-01-31", pin: text)
+      #expect(try PolicyFormatTests.demands(policy, "a.example") == "A/A any")
+      #expect(policy.remarks.isEmpty)
+    }
+    let none = try Self.android(expiration: "2030-01-31", pin: "no pin")
+    #expect(none.remarks.map(\.kind) == [.refused])
+  }
+
   @Test(
     "Android: what looks like a part of a list and is read by nothing is told",
     arguments: [
@@ -311,6 +348,42 @@ struct PolicyReadingTests {
     ])
     let remarks = try PinPolicy(reading: Array(text.utf8)).remarks
     #expect(remarks.map(\.text) == ["TSKIncludeSubdomain is no key of TrustKit's, and is not read"])
+  }
+
+  @Test(
+    "TrustKit: an expiration is a day and nothing more",
+    arguments: [
+      ("2025-01-01", 1_735_689_600), ("2025-1-1 ", 1_735_689_600), ("2025-01-01T00:00:00Z", nil),
+    ] as [(String, Int64?)])
+  func trustKitExpiration(text: String, end: Int64?) throws {
+    let policy = try Self.trustKit(
+      pins: "AB", more: ["TSKExpirationDate": .string(text)])
+    #expect(policy.rules.map(\.unpinnedFrom) == [end])
+    #expect(policy.remarks.map(\.kind) == (end == nil ? [.unclear] : []))
+  }
+
+  @Test("TrustKit: an entry needs two pins, or one if it only reports, or the app does not start")
+  func trustKitFewPins() throws {
+    for (pins, isEnforced, isRefused) in [
+      ("AB", true, false), ("A", true, true), ("A", false, false), ("", false, true),
+    ] {
+      let policy = try Self.trustKit(
+        pins: pins, more: ["TSKEnforcePinning": .boolean(isEnforced)])
+      #expect(policy.remarks.map(\.kind) == (isRefused ? [.refused] : []), "\(pins)")
+    }
+  }
+
+  /// A TrustKit list of `a.example`.
+  private static func trustKit(
+    pins: String, more: [String: PropertyListValue]
+  ) throws -> PinPolicy {
+    let hashes = PropertyListValue.array(pins.map { .string(Sample.pin($0).base64) })
+    let entry = more.merging(["TSKPublicKeyHashes": hashes]) { one, _ in one }
+    return try PinPolicy(
+      reading: Array(
+        PropertyListText.document([
+          "TSKPinnedDomains": .dictionary(["a.example": .dictionary(entry)])
+        ]).utf8))
   }
 
   @Test("TrustKit: keys as files and as code spell them, report-only, exceptions")

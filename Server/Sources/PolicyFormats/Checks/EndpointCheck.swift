@@ -66,6 +66,8 @@ public struct SeenEndpoint: Hashable, Sendable {
   public let backup: SPKIPin?
   /// Why no client reaches it at an address where a probe did, each in words.
   public let obstacles: [String]
+  /// The addresses of which nobody saw a key while others showed theirs, and why, each in words.
+  public let unseen: [String]
 
   /// Why a server could not be asked.
   public struct Unreachable: ExplainedError, Hashable {
@@ -81,10 +83,10 @@ public struct SeenEndpoint: Hashable, Sendable {
   /// A server.
   public init(
     host: HostName, name: String, keys: Result<[Key], Unreachable>, backup: SPKIPin? = nil,
-    obstacles: [String] = []
+    obstacles: [String] = [], unseen: [String] = []
   ) {
     (self.host, self.name, self.keys, self.backup) = (host, name, keys, backup)
-    self.obstacles = obstacles
+    (self.obstacles, self.unseen) = (obstacles, unseen)
   }
 }
 
@@ -108,13 +110,16 @@ public struct EndpointCheck {
         let unreached = endpoint.obstacles.map {
           Finding(.outdatedTLS, host: endpoint.name, $0)
         }
+        let unseen = endpoint.unseen.map {
+          Finding(.unreachable, host: endpoint.name, $0, severity: .warning)
+        }
         let untrusted = keys.compactMap { key in
           key.complaint.map {
             Finding(
               .untrusted, host: endpoint.name, "the \(key.kind) certificate\(key.place): \($0)")
           }
         }
-        return unreached + untrusted + authorityEnds(endpoint, keys)
+        return unreached + unseen + untrusted + authorityEnds(endpoint, keys)
           + policies.flatMap { findings(endpoint, keys, under: $0) }
       }
     } + shared(endpoints)

@@ -102,7 +102,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case missingHost = "missing-host"
   /// A mirror of a registry that does not serve what the registry does.
   case mirror = "mirror-differs"
-  /// A server that could not be asked.
+  /// A server, or an address of it, that could not be asked.
   case unreachable = "unreachable"
   /// A server that offers no version of TLS that clients connect with.
   case outdatedTLS = "outdated-tls"
@@ -180,7 +180,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .drift: "Two lists demand different keys of one host."
     case .missingHost: "A host is pinned by one list and not by another."
     case .mirror: "A mirror is silent, or serves another statement than the registry does."
-    case .unreachable: "A server could not be asked."
+    case .unreachable: "A server, or one of its addresses, could not be asked."
     case .outdatedTLS: "A server offers TLS 1.1 at most, and no client connects."
     case .untrusted: "A server's chain or name is not valid; every client refuses it."
     case .refused: "Clients of this list would refuse the server now."

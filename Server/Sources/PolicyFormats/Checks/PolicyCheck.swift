@@ -46,8 +46,7 @@ public struct PolicyCheck {
           "clients refuse the list \(ending(end)); hint: sign it anew",
           severity: end <= now ? .error : nil))
     }
-    for pattern in policy.patterns {
-      guard let entry = policy.entry(of: pattern) else { continue }
+    for (pattern, entry) in policy.demands {
       found += pins(of: entry, pattern, checked.name)
       if pattern != .exact(pattern.base), isPublicSuffix(pattern.base.description) {
         found.append(
@@ -85,12 +84,16 @@ public struct PolicyCheck {
     }
     let rule: CheckRule? =
       switch remark.kind {
-      case .unclear: .unreadable
+      case .unclear, .refused: .unreadable
       case .unpinned: .notPinned
       case .duplicate: .duplicatePin
       case .unpinnedOnMacOS, .loss: nil
       }
-    return rule.map { Finding($0, host: remark.host, policy: policy, remark.text) }
+    return rule.map {
+      Finding(
+        $0, host: remark.host, policy: policy, remark.text,
+        severity: remark.kind == .refused ? .error : nil)
+    }
   }
 
   /// What the pins of a host are good for by themselves.

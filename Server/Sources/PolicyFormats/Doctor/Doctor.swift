@@ -89,10 +89,9 @@ public struct Doctor {
   /// Hosts that go by their leaf alone, told once for a list. A registry follows its servers.
   private func reuse(_ checked: CheckedPolicy, _ site: PinSite) -> [Finding] {
     guard site.mechanism != .registry else { return [] }
-    let hosts = checked.policy.patterns.filter { pattern in
-      guard let entry = checked.policy.entry(of: pattern) else { return false }
-      return entry.demands(.leaf) && !entry.isEither && !entry.leaf.isEmpty
-    }
+    let hosts = checked.policy.demands.filter { _, entry in
+      entry.demands(.leaf) && !entry.isEither && !entry.leaf.isEmpty
+    }.map(\.pattern)
     guard !hosts.isEmpty else { return [] }
     return [
       Finding(
@@ -130,8 +129,9 @@ public struct Doctor {
 
   /// Whether both say something of the same role.
   private func isComparable(_ subject: String, _ first: PinPolicy, _ second: PinPolicy) -> Bool {
-    guard let pattern = try? HostPattern(subject), let one = first.entry(of: pattern),
-      let other = second.entry(of: pattern)
+    guard let pattern = try? HostPattern(subject),
+      let one = first.entry(of: pattern, besides: first.bases),
+      let other = second.entry(of: pattern, besides: second.bases)
     else { return true }
     return one.hasUnknownRoles || other.hasUnknownRoles
       || (one.demands(.leaf) && other.demands(.leaf)) || (one.demands(.ca) && other.demands(.ca))

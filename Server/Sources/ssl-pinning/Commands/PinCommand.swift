@@ -138,6 +138,8 @@ struct AddressReport: TargetReport {
 
   private let target: String
   private let rows: [Row]
+  /// Addresses that were not asked.
+  private let leftOut: Set<Endpoint>
 
   /// Asks all addresses for all kinds at the same time.
   init(
@@ -155,7 +157,8 @@ struct AddressReport: TargetReport {
       for (index, probe) in probes.enumerated() {
         group.addTask {
           let findings = await probe.survey(
-            host, port: server.port, from: [.direct], limits: ProbeLimits(total: milliseconds),
+            host, port: server.port, addresses: server.connectTo, from: [.direct],
+            limits: ProbeLimits(total: milliseconds),
             trusting: judge, cache: VerdictCache())
           return (index, findings)
         }
@@ -182,6 +185,7 @@ struct AddressReport: TargetReport {
     }
     target = "\(server)"
     self.rows = order.compactMap { rows[$0] }
+    leftOut = surveys.values.joined().reduce(into: []) { $0.formUnion($1.leftOut) }
   }
 
   var text: String {
@@ -228,6 +232,7 @@ struct AddressReport: TargetReport {
 
   var warnings: [String] {
     unlike.map { "\($0.name) has other keys than \(rows.first { !$0.keys.isEmpty }?.name ?? "")" }
+      + [leftOut.passedOver].compactMap { $0.map { "\(target): \($0)" } }
   }
 
   var status: ExitStatus { rows.contains(where: \.keys.isEmpty) ? .couldNotFindOut : .yes }

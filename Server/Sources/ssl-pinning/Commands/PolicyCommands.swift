@@ -31,7 +31,8 @@ enum ExportCommand {
     default: throw FlagValueError(wanted: "leaf or ca")
     }
   }
-  private static let strict = Flag("--strict", "exit 1 where the format cannot say all of it")
+  private static let strict = Flag(
+    "--strict", "exit 1 where the format cannot say all of it, or an address is silent")
 
   static let command = Command(
     "export", "write a pin list for another library: Apple, Android, TrustKit, OkHttp, curl",
@@ -66,7 +67,8 @@ enum ExportCommand {
     Terminal.warn(policy.remarks.map(\.description))
     // A list of suffixes without `com` is none.
     let suffixes = PublicSuffixes()
-    let isSuffix: ((String) -> Bool)? = suffixes.contain("com") ? suffixes.contain : nil
+    var isSuffix: ((String) -> Bool)?
+    if suffixes.contain("com") { isSuffix = { suffixes.contain($0) } }
     let written: PolicyExport?
     if let path = invocation[into] {
       let bytes = try InputFile.read(path, limit: PinPolicy.maximumBytes)
@@ -104,15 +106,20 @@ enum ExportCommand {
       trusting: try TrustArguments.authorities(invocation),
       seconds: invocation[PolicyArguments.timeout] ?? 10)
     var rules: [HostRule] = []
-    for name in hosts { rules.append(try await shown(name, eyes)) }
-    return PinPolicy(format: .registry, rules: rules, overlap: .united)
+    var remarks: [PolicyRemark] = []
+    for name in hosts {
+      let (rule, unseen) = try await shown(name, eyes)
+      rules.append(rule)
+      remarks += unseen.map { PolicyRemark(.unclear, name, $0) }
+    }
+    return PinPolicy(format: .registry, rules: rules, overlap: .united, remarks: remarks)
   }
 
-  /// What a live server shows. Clients that take another kind of key, or that are led to another address, must be let
-  /// in, too.
+  /// What a live server shows, and what is to be said of addresses whose keys nobody saw. Clients that take another kind
+  /// of key, or that are led to another address, must be let in, too.
   private static func shown(
     _ name: String, _ eyes: EndpointEyes
-  ) async throws(CommandFailure) -> HostRule {
+  ) async throws(CommandFailure) -> (rule: HostRule, unseen: [String]) {
     let target: ProbeTarget
     do throws(ProbeError) { target = try ProbeTarget(parsing: name) } catch {
       throw .usage("\(error)")
@@ -131,7 +138,8 @@ enum ExportCommand {
       }
       if !pins.contains(pin) { pins.append(pin) }
     }
-    return HostRule(PolicyEntry(.exact(server.host), leaf: PinSet(pins.map { Pin($0) })))
+    let entry = PolicyEntry(.exact(server.host), leaf: PinSet(pins.map { Pin($0) }))
+    return (HostRule(entry), server.unseen)
   }
 }
 

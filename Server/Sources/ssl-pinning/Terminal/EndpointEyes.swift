@@ -6,7 +6,7 @@ import TLSTools
 
 /// Asks servers for each kind of key that they may have, at each address that clients may be led to.
 ///
-/// - An address that does not answer is passed over if another one does: clients go on to that.
+/// - An address that does not answer is passed over if another one does, and told: clients go on to the other one.
 struct EndpointEyes {
   /// What one address shows to clients that take one kind of key.
   private struct Shown {
@@ -14,6 +14,23 @@ struct EndpointEyes {
     let address: Endpoint
     let key: SeenEndpoint.Key
     let obstacle: String?
+  }
+
+  /// What became of asking one address for one kind of key.
+  private struct Answer {
+    /// The address, or the server if its name could not be looked up.
+    let place: String
+    let outcome: Result<Shown, ProbeError>
+    /// Other addresses, which were not asked.
+    let leftOut: Set<Endpoint>
+
+    var failure: ProbeError? { if case .failure(let error) = outcome { error } else { nil } }
+
+    /// Whether nobody answered. That a machine without IPv6 has no way there says nothing of the server.
+    var isSilent: Bool {
+      if case .unreachable(let endpoint, _) = failure { return !endpoint.address.contains(":") }
+      return failure != nil
+    }
   }
 
   private let probes: [(kind: CertificateKeyKind, probe: TLSProbe)]
@@ -59,26 +76,35 @@ struct EndpointEyes {
   func see(_ target: ProbeTarget, backup: SPKIPin? = nil) async -> SeenEndpoint? {
     guard let host = try? HostName(target.host) else { return nil }
     // All at once: a server that is away costs its time once.
-    let answers = await withTaskGroup(of: (Int, [Result<Shown, ProbeError>]).self) { group in
+    let answers = await withTaskGroup(of: (Int, [Answer]).self) { group in
       for index in probes.indices {
         group.addTask { (index, await addresses(of: target, host, index)) }
       }
-      return await group.reduce(into: [Int: [Result<Shown, ProbeError>]]()) { $0[$1.0] = $1.1 }
+      return await group.reduce(into: [Int: [Answer]]()) { $0[$1.0] = $1.1 }
     }
     let all = probes.indices.flatMap { answers[$0] ?? [] }
-    let shown = all.compactMap { try? $0.get() }
+    let shown = all.compactMap { try? $0.outcome.get() }
     guard !shown.isEmpty else {
       // A server without a key of this kind refuses the handshake; one that is away refuses all.
-      let failure = all.compactMap { answer -> String? in
-        if case .failure(let error) = answer { "\(error)" } else { nil }
-      }.first
+      let failure = all.compactMap(\.failure).first
       return SeenEndpoint(
-        host: host, name: "\(target)", keys: .failure(.init(failure ?? "no address")),
+        host: host, name: "\(target)",
+        keys: .failure(.init(failure.map { "\($0)" } ?? "no address")),
         backup: backup)
     }
     return SeenEndpoint(
       host: host, name: "\(target)", keys: .success(Self.distinct(shown)), backup: backup,
-      obstacles: Self.obstacles(shown))
+      obstacles: Self.obstacles(shown), unseen: Self.unseen(all))
+  }
+
+  /// The addresses that showed no key of any kind, and those that were left out.
+  private static func unseen(_ answers: [Answer]) -> [String] {
+    let silent = Dictionary(grouping: answers, by: \.place).compactMap { place, all in
+      all.allSatisfy(\.isSilent)
+        ? all.first?.failure.map { "\(place) is passed over: \($0)" } : nil
+    }
+    let leftOut = answers.reduce(into: Set<Endpoint>()) { $0.formUnion($1.leftOut) }
+    return silent.sorted() + [leftOut.passedOver].compactMap(\.self)
   }
 
   /// What keeps clients from an address, once for each. It must be so for each kind of key that is there: a server may
@@ -102,19 +128,22 @@ struct EndpointEyes {
 
   private func addresses(
     of target: ProbeTarget, _ host: HostName, _ index: Int
-  ) async -> [Result<Shown, ProbeError>] {
+  ) async -> [Answer] {
     let (kind, probe) = probes[index]
     let findings = await probe.survey(
       host, port: target.port, addresses: target.connectTo, from: [.direct],
       limits: ProbeLimits(total: milliseconds), trusting: judge, cache: VerdictCache(),
       at: [time].compactMap(\.self))
-    var results: [Result<Shown, ProbeError>] = []
+    var answers: [Answer] = []
     for finding in findings {
+      let place = finding.address.map { "\($0)" } ?? "\(target)"
       if case .failure(let error) = finding.outcome {
-        results.append(.failure(error))
+        answers.append(
+          Answer(place: place, outcome: .failure(error), leftOut: finding.leftOut))
         continue
       }
       guard let address = finding.address else { continue }
+      let outcome: Result<Shown, ProbeError>
       do throws(ProbeError) {
         let server = try await probe.probe(
           ProbeTarget(host: target.host, port: target.port, connectTo: [address]),
@@ -122,11 +151,19 @@ struct EndpointEyes {
         let key = judge.key(
           kind.rawValue, of: server.presented.map(\.certificate), host: host, at: time,
           within: within, complaint: server.complaint)
-        results.append(
-          .success(Shown(kind: kind, address: address, key: key, obstacle: server.obstacle)))
-      } catch { results.append(.failure(error)) }
+        outcome = .success(
+          Shown(kind: kind, address: address, key: key, obstacle: server.obstacle))
+      } catch { outcome = .failure(error) }
+      answers.append(Answer(place: place, outcome: outcome, leftOut: finding.leftOut))
     }
-    return results
+    return answers
+  }
+}
+
+extension Set<Endpoint> {
+  /// What is to be said of addresses that a survey left out; `nil` if it asked all.
+  var passedOver: String? {
+    isEmpty ? nil : "\(count) of its addresses passed over: it has too many to ask them all"
   }
 }
 
