@@ -176,23 +176,6 @@ extension DocumentState {
     return [request.entry("key_staged", id, pin)]
   }
 
-  /// Publishes a key that is held, or vouches for one that is published though nobody announced it, or for the CA of one.
-  package mutating func approve(
-    _ pin: SPKIPin, at id: String, _ request: Request
-  ) throws(AdministrationError) -> [HistoryEntry] {
-    guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
-    if keysByEndpoint[id]?.vouch(for: pin) != true {
-      guard let held = keysByEndpoint[id]?.held[pin] else { throw .noSuchKey(pin, .held) }
-      if let above = held.chain.above.first(where: deniedPins.contains) { throw .keyDenied(above) }
-      keysByEndpoint[id]?.publish(pin, at: request.at)
-      // A handshake that was not finished proves no CA. A person was shown it.
-      keysByEndpoint[id]?.learn([held.chain.above], request.at)
-    }
-    settle(.keyHeld, id, pin: pin)
-    settle(.unannouncedKey, id, pin: pin)
-    return [request.entry("key_approved", id, pin)]
-  }
-
   /// Publishes a key no more, without denying it: an endpoint that shows it again has it confirmed anew. Also for what is left
   /// of endpoints that spoke for some of its hosts: nobody would find out that they do not show it any more. And for other endpoints
   /// of its hosts alone, or these would have it on their list all the same; but not for one that would be left bare, which nobody
@@ -376,6 +359,8 @@ public enum AdministrationError: Error, Equatable, Sendable {
   case keyExists(SPKIPin)
   /// The key is denied.
   case keyDenied(SPKIPin)
+  /// The held key stands under another issuer than the one that was read.
+  case otherIssuer(SPKIPin)
   /// The endpoint has so many announced keys already that no probe has seen, as many as whoever asks may leave there.
   case tooManyAnnounced(String, Int)
   /// Hosts would be left without a key that their servers show; `force` does it all the same. Whether
@@ -427,6 +412,7 @@ extension AdministrationError {
     case .noSuchKey: "no-such-key"
     case .keyExists: "key-exists"
     case .keyDenied: "key-denied"
+    case .otherIssuer: "other-issuer"
     case .tooManyAnnounced: "too-many-announced"
     case .leavesWithoutPin: "leaves-without-pin"
     case .leavesUnseen: "leaves-unseen"
@@ -457,6 +443,8 @@ extension AdministrationError: CustomStringConvertible {
     case .noSuchKey(let pin, let state?): "no \(state.rawValue) key \(pin.base64)"
     case .keyExists(let pin): "\(pin.base64) is published already"
     case .keyDenied(let pin): "\(pin.base64) is denied; hint: allow it first"
+    case .otherIssuer(let pin):
+      "\(pin.base64) is under another issuer than was read; hint: read its chain again"
     case .tooManyAnnounced(let id, let count):
       "\(id) has \(count) announced keys that its servers have not shown"
         + "; hint: have those revoked that are not used, or this one announced by somebody with a token for everything"

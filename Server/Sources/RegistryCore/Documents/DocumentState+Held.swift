@@ -22,9 +22,11 @@ package struct HeldDecision: Sendable, Hashable {
 
   package let verdict: Verdict
   package let keys: [HeldKey]
+  /// The issuer that was read, if one was.
+  package let issuer: SPKIPin?
 
-  package init(_ verdict: Verdict, _ keys: [HeldKey]) {
-    (self.verdict, self.keys) = (verdict, keys)
+  package init(_ verdict: Verdict, _ keys: [HeldKey], under issuer: SPKIPin? = nil) {
+    (self.verdict, self.keys, self.issuer) = (verdict, keys, issuer)
   }
 
   /// Whether it changes a document of this name.
@@ -61,6 +63,28 @@ extension CandidateKey {
 }
 
 extension DocumentState {
+  /// Publishes a key that is held, or vouches for one that is published though nobody announced it, or for the CA of one.
+  ///
+  /// - Parameter issuer: the issuer of a held key (``CandidateKey/authority``) that a person has read; `nil` if none was named.
+  package mutating func approve(
+    _ pin: SPKIPin, at id: String, under issuer: SPKIPin? = nil, _ request: Request
+  ) throws(AdministrationError) -> [HistoryEntry] {
+    guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
+    if keysByEndpoint[id]?.vouch(for: pin) != true {
+      guard let held = keysByEndpoint[id]?.held[pin] else { throw .noSuchKey(pin, .held) }
+      guard issuer == nil || issuer == held.authority else { throw .otherIssuer(pin) }
+      let above = held.chain.above
+      if let denied = above.first(where: deniedPins.contains) { throw .keyDenied(denied) }
+      // A handshake that was not finished proves no CA. Only the issuer that a person named is known by it.
+      let read = held.chain.isConfirmed ? above : above.prefix(1).filter { $0 == issuer }
+      keysByEndpoint[id]?.learn([read], request.at)
+      keysByEndpoint[id]?.publish(pin, at: request.at)
+    }
+    settle(.keyHeld, id, pin: pin)
+    settle(.unannouncedKey, id, pin: pin)
+    return [request.entry("key_approved", id, pin)]
+  }
+
   /// Makes one decision about many keys: all of it in this document, or nothing.
   ///
   /// - A key that was published meanwhile is approved already.
@@ -77,7 +101,7 @@ extension DocumentState {
         guard inForce.contains(key.endpoint) else { throw .noSuchEndpoint(key.endpoint) }
         let known = next.keysByEndpoint[key.endpoint]?.keys.first { $0.pin == key.pin }
         if known?.isUnannounced == false { continue }
-        entries += try next.approve(key.pin, at: key.endpoint, request)
+        entries += try next.approve(key.pin, at: key.endpoint, under: decision.issuer, request)
       }
     case .deny(let force):
       for pin in Set(decision.keys.map(\.pin)).sorted() {

@@ -44,7 +44,7 @@ public struct CandidateKey: Sendable, Hashable {
   public var probes = 0
   /// The vantage points that saw it, by name.
   public var witnesses: [String: Witness] = [:]
-  /// The validated path that last showed it.
+  /// The validated path that last showed it, in a finished handshake if one has.
   public var chain: SeenChain
   /// Why it is held, sorted; empty while it needs more probes.
   public var reasons: [HoldReason] = []
@@ -145,7 +145,8 @@ public struct CandidateKey: Sendable, Hashable {
     shownFor += KnownKey.vouched(since: lastSeen, missed: missedProbes, at: now)
     paths = sighting.paths
     (missedProbes, longestGap) = (0, max(longestGap, missedProbes))
-    chain = sighting.chain
+    // Whoever stands between must not put in another chain while a person reads this one.
+    if sighting.chain.isConfirmed || !chain.isConfirmed { chain = sighting.chain }
     lastSeen = now
     for vantage in sighting.vantages {
       var witness = witnesses[vantage] ?? Witness(probes: 0, lastSeen: now)
@@ -186,10 +187,10 @@ package struct ObservedKey {
   /// order. Never empty.
   private var observed: [(place: Place, chain: SeenChain, above: [SPKIPin])]
 
-  /// The first of its paths.
-  package var chain: SeenChain { observed[0].chain }
+  /// The first of its paths that a finished handshake showed, or else the first.
+  package var chain: SeenChain { (observed.first(where: \.chain.isConfirmed) ?? observed[0]).chain }
 
-  package var pin: SPKIPin { chain.leaf.pin }
+  package var pin: SPKIPin { observed[0].chain.leaf.pin }
 
   var places: Set<Place> { Set(observed.map(\.place)) }
 

@@ -159,6 +159,7 @@ extension CandidateKey {
         }),
       "chain": .array(chain.path.map { .object($0.json) }),
     ]
+    if chain.isConfirmed { json["confirmed"] = .bool(true) }
     if isContradicted { json["contradicted"] = .bool(true) }
     if !isShown { json["missedProbes"] = .integer(Int64(missedProbes)) }
     return json
@@ -170,6 +171,8 @@ extension CandidateKey {
     self.init(
       firstSeen: try reader.integer("firstSeen"),
       chain: SeenChain(leaf: leaf, above: Array(path.dropFirst())))
+    // An older record does not say so of any.
+    chain.isConfirmed = reader.object["confirmed"]?.boolValue == true
     lastSeen = try reader.integer("lastSeen")
     probes = Int(clamping: try reader.integer("probes"))
     for (vantage, witness) in try reader.list("witnesses", Self.witness) {

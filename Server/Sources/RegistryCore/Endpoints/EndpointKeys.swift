@@ -35,7 +35,8 @@ import SslPinningRules
 /// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
 /// - A key that was announced by somebody who may do nothing else makes no CA known but at first sight, before a person or
 ///   a quorum of vantage points speaks for it: whoever stole the means to announce would have all keys under his CA published.
-/// - No CA becomes known by a handshake that was not finished, but at first sight: it proves the key, and not the chain.
+/// - No CA becomes known by a handshake that was not finished, but at first sight: it proves the key, and not the chain. Nor is it
+///   when a person approves the key, unless that person names its issuer.
 /// - An old key stays until probes have missed it for its whole grace time. Keys leave only on a successful probe,
 ///   so an endpoint that is down loses none, and no endpoint loses all that are not denied. A staged key, announced and never seen,
 ///   leaves only by hand.
@@ -102,7 +103,9 @@ public struct EndpointKeys: Sendable, Hashable {
     var context = context
     context.unheard = probe.unheard
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
-    let sightings = believed(ObservedKey.all(in: probe), context)
+    let isFirstSight = isUnseen && authorities.isEmpty && !context.isListed
+    let observed = ObservedKey.all(in: probe)
+    let sightings = isFirstSight ? observed : believed(observed, context)
     guard !sightings.isEmpty else { return fail(probe) + deniedAbove([], at: now, context) }
     if firstProbed == nil || isUnwatched(until: now, rule) {
       // A copy does not say who saw its keys.
@@ -126,7 +129,6 @@ public struct EndpointKeys: Sendable, Hashable {
       keys[index].answered.formUnion(keys[index].seenAt.keys.filter(coverage.hasAnsweredHere))
     }
     let isNew = keys.isEmpty && authorities.isEmpty
-    let isFirstSight = isUnseen && authorities.isEmpty && !context.isListed
     var first: Set<Place> = []
     for sighting in sightings {
       if context.denied.contains(sighting.pin) {
@@ -189,9 +191,8 @@ public struct EndpointKeys: Sendable, Hashable {
     Set(keys.flatMap { $0.seenAt.filter { $0.value >= time }.map(\.key.vantage) })
   }
 
-  /// What a probe showed, as far as it is believed. At first sight that is all.
+  /// What a probe showed, as far as it is believed after the first sight.
   private func believed(_ sightings: [ObservedKey], _ context: DecisionContext) -> [ObservedKey] {
-    guard !isUnseen || context.isListed else { return sightings }
     let known = Set(authorities.keys).union(context.listedAuthorities).union(context.issuers)
       .union(context.demanded)
     return sightings.map { $0.believed(beside: known) }
@@ -242,7 +243,10 @@ public struct EndpointKeys: Sendable, Hashable {
       for (point, witness) in points where !key.vantages.contains(point) {
         key.seenAt[Place(vantage: point, address: "")] = witness.lastSeen
       }
-      if !isPlaced { key.paths = [.unknown: candidate.chain.above] }
+      if !isPlaced {
+        let (chain, known) = (candidate.chain, authorities)
+        key.paths[.unknown] = chain.above.filter { chain.isConfirmed || known[$0] != nil }
+      }
       learn(key.paths.values, now)
     }
     keys = Self.sorted(keys + [key])
@@ -365,6 +369,8 @@ extension EndpointKeys {
     guard keys.count == stored.keys.count, authorities.keys == stored.authorities.keys,
       held.mapValues(\.reasons) == stored.held.mapValues(\.reasons),
       held.mapValues(\.isContradicted) == stored.held.mapValues(\.isContradicted),
+      held.mapValues(\.chain.issuer) == stored.held.mapValues(\.chain.issuer),
+      held.mapValues(\.chain.isConfirmed) == stored.held.mapValues(\.chain.isConfirmed),
       // Servers that follow tell by it whether apps are refused.
       held.mapValues(\.isShown) == stored.held.mapValues(\.isShown)
     else { return true }
@@ -374,7 +380,7 @@ extension EndpointKeys {
     return zip(keys, stored.keys).contains { own, old in
       own.pin != old.pin || own.staged != old.staged || own.isUnannounced != old.isUnannounced
         || own.certificateExpires != old.certificateExpires || own.bringsNoCA != old.bringsNoCA
-        || own.authorityPaths != old.authorityPaths
+        || own.authorityPaths != old.authorityPaths || own.isShortLived != old.isShortLived
         || abs(own.lastSeen - old.lastSeen) > slack
         || abs((own.missedSince ?? now) - (old.missedSince ?? now)) > slack
     }

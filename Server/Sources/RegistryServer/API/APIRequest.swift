@@ -123,7 +123,8 @@ struct APIError: Error, Equatable {
   init(_ error: AdministrationError) {
     switch error {
     case .noSuchDocument, .noSuchEndpoint, .noSuchKey: self.init(404, describing: error)
-    case .endpointExists, .keyExists, .keyDenied, .tooManyAnnounced, .wouldBeEmpty, .termsDiffer,
+    case .endpointExists, .keyExists, .keyDenied, .otherIssuer, .tooManyAnnounced, .wouldBeEmpty,
+      .termsDiffer,
       .namesNoCA, .editedMeanwhile, .changedMeanwhile:
       self.init(409, describing: error)
     case .tokenEnded: self.init(403, describing: error)

@@ -103,10 +103,12 @@ extension AdministrationRoutes {
     _ call: APIRequest
   ) async throws(APIError) -> APIResponse {
     _ = try call.query([])
-    let body = try call.body(["pin", "why"])
+    let body = try call.body(["pin", "issuer", "why"])
     let pin = try body.requiredPin()
     return try await perform(
-      .approve(file: try call.path("file"), id: try call.path("id"), pin), call,
+      .approve(
+        file: try call.path("file"), id: try call.path("id"), pin, issuer: try body.pin("issuer")),
+      call,
       why: try body.reason("why") ?? "", ["pin": .string(pin.base64)])
   }
 

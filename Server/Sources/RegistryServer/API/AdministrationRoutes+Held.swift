@@ -74,7 +74,8 @@ extension AdministrationRoutes {
       throw APIError(
         409, "other keys are meant than were read", hint: "read pending/groups again")
     }
-    let made = HeldDecision(decision == .approve ? .approve : .deny(force: force), keys)
+    let made = HeldDecision(
+      decision == .approve ? .approve : .deny(force: force), keys, under: selection.issuer)
     return try await decide(made, call, why: why)
   }
 

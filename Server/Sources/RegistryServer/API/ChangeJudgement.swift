@@ -15,8 +15,8 @@ enum AdministrationCommand: Sendable {
   case remove(file: String, id: String)
   /// Publish a key ahead of its use, as far as a scope goes.
   case stage(file: String, id: String, SPKIPin, by: AdminScope)
-  /// Publish a key that is held.
-  case approve(file: String, id: String, SPKIPin)
+  /// Publish a key that is held, if it is under this issuer.
+  case approve(file: String, id: String, SPKIPin, issuer: SPKIPin?)
   /// Publish a key no more.
   case revoke(file: String, id: String, SPKIPin, force: Bool)
   /// Deny a key wherever it stands, in every document.
@@ -39,7 +39,7 @@ enum AdministrationCommand: Sendable {
     switch self {
     case .add(let file, _), .change(let file, _, _, _, _), .remove(let file, _),
       .setTerms(let file, _, _, _),
-      .stage(let file, _, _, _), .approve(let file, _, _), .revoke(let file, _, _, _):
+      .stage(let file, _, _, _), .approve(let file, _, _, _), .revoke(let file, _, _, _):
       file
     case .deny, .allow, .decide: nil
     }
@@ -165,7 +165,7 @@ extension AdministrationCommand {
     }
     switch self {
     case .add(let file, let endpoint): facts += Self.facts(adding: endpoint, to: file, documents)
-    case .approve(let file, let id, let pin):
+    case .approve(let file, let id, let pin, _):
       facts += evidence(file, id, pin) + spoken(file, id)
     case .stage(let file, let id, _, _): facts += spoken(file, id)
     case .change(let file, let id, _, _, _):

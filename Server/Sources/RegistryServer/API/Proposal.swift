@@ -155,7 +155,7 @@ extension AdministrationCommand {
     switch self {
     case .add(_, let endpoint): (endpoint.id, nil)
     case .change(_, let id, _, _, _), .setTerms(_, let id, _, _), .remove(_, let id): (id, nil)
-    case .stage(_, let id, let pin, _), .approve(_, let id, let pin),
+    case .stage(_, let id, let pin, _), .approve(_, let id, let pin, _),
       .revoke(_, let id, let pin, _):
       (id, pin)
     case .deny(let pin, _), .allow(let pin): (nil, pin)

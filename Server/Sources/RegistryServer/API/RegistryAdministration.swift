@@ -379,9 +379,9 @@ struct RegistryAdministration: Sendable {
       try require(id)
       return try state.stage(
         pin, at: id, atMost: scope.announcedLimit, bringsCA: scope == .decide, request)
-    case .approve(_, let id, let pin):
+    case .approve(_, let id, let pin, let issuer):
       try require(id)
-      return try state.approve(pin, at: id, request)
+      return try state.approve(pin, at: id, under: issuer, request)
     case .revoke(_, let id, let pin, let force):
       try require(id, orOrphans: true)
       return try state.revoke(pin, at: id, configured: configured, force: force, request)

@@ -49,8 +49,16 @@ struct AdministrationChangeTests {
       "POST", "\(Self.endpoint)0/approve", #"{"pin":"\#(pin(2).base64)"}"#)
     #expect(elsewhere.status == 404)
     #expect(elsewhere.hint == "the document has www.example.com:443")
+    let misread = try await service.call(
+      "POST", "\(Self.endpoint)/approve",
+      #"{"pin":"\#(pin(2).base64)","issuer":"\#(pin(99).base64)"}"#)
+    #expect(misread.status == 409 && misread["code"] == "other-issuer")
+    #expect(try await service.published()["www.example.com"] == [pin(1)])
+    // Nothing is above it.
+    let issuer = pin(2).base64
     let answer = try await service.call(
-      "POST", "\(Self.endpoint)/approve", #"{"pin":"\#(pin(2).base64)","why":"by telephone"}"#)
+      "POST", "\(Self.endpoint)/approve",
+      #"{"pin":"\#(pin(2).base64)","issuer":"\#(issuer)","why":"by telephone"}"#)
     #expect(answer.changes == ["key_approved"])
     #expect(try await service.published()["www.example.com"] == [pin(1), pin(2)])
     #expect(try await service.call("GET", "/pending")["total"] == 0)

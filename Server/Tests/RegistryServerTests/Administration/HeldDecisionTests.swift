@@ -269,15 +269,21 @@ struct HeldDecisionTests {
     state.keysByEndpoint["b.example:443"] = held(pin(3))
     let before = state
     let request = DocumentState.Request(who: "alice", at: 9, why: "x")
-    func decide(_ pins: [UInt8], _ state: inout DocumentState) throws -> [String] {
+    func decide(
+      _ pins: [UInt8], under issuer: SPKIPin? = nil, _ state: inout DocumentState
+    ) throws -> [String] {
       let keys = zip(endpoints, pins).map {
         HeldKey(file: "f", endpoint: $0.0.id, pin: pin($0.1))
       }
       return try state.decide(
-        HeldDecision(.approve, keys), in: "f", configured: endpoints, request
+        HeldDecision(.approve, keys, under: issuer), in: "f", configured: endpoints, request
       ).map(\.endpoint)
     }
     #expect(throws: AdministrationError.self) { try decide([2, 4], &state) }
+    #expect(state == before)
+    #expect(throws: AdministrationError.otherIssuer(pin(3))) {
+      try decide([2, 3], under: pin(2), &state)
+    }
     #expect(state == before)
     let made = try decide([2, 3], &state)
     #expect(made == endpoints.map(\.id))

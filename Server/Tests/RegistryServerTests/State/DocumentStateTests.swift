@@ -252,16 +252,29 @@ import Testing
     }
   }
 
-  @Test("a person who approves a key has seen its CA, also if the handshake was not finished")
-  func approvesCA() throws {
-    var bench = LedgerBench()
-    bench.see([(LedgerBench.here, "", .key(1, under: 101))], 1)
-    bench.see([(LedgerBench.here, "", .unfinished(2, under: 102))], 4)
-    var state = DocumentState()
-    state.keysByEndpoint[Self.a] = bench.endpointKeys
-    #expect(bench.endpointKeys.held[pin(2)]?.reasons == [.newIssuer])
-    _ = try state.approve(pin(2), at: Self.a, Self.request)
-    #expect(state.keysByEndpoint[Self.a]?.authorities[pin(102)] != nil)
+  @Test(
+    "a person who approves a key makes its CA known: of a handshake that was not finished by naming its issuer",
+    arguments: [false, true])
+  func approvesCA(isRestart: Bool) throws {
+    for (answer, issuer, isKnown) in [
+      (.key(2, under: 102), nil, true), (.unfinished(2, under: 102), nil, false),
+      (.unfinished(2, under: 102), pin(102), true),
+    ] as [(LedgerBench.Answer, SPKIPin?, Bool)] {
+      var bench = LedgerBench()
+      bench.see([(LedgerBench.here, "", .key(1, under: 101))], 1)
+      bench.see([(LedgerBench.here, "", answer)], 4)
+      if isRestart {
+        bench.endpointKeys = try EndpointKeys(StateReader(bench.endpointKeys.json, "keys"))
+      }
+      var state = DocumentState()
+      state.keysByEndpoint[Self.a] = bench.endpointKeys
+      #expect(bench.endpointKeys.held[pin(2)]?.reasons == [.newIssuer])
+      #expect(throws: AdministrationError.otherIssuer(pin(2))) {
+        try state.approve(pin(2), at: Self.a, under: pin(103), Self.request)
+      }
+      _ = try state.approve(pin(2), at: Self.a, under: issuer, Self.request)
+      #expect((state.keysByEndpoint[Self.a]?.authorities[pin(102)] != nil) == isKnown)
+    }
   }
 
   @Test("a key that is approved while nobody shows it spares no other one until a probe shows it")

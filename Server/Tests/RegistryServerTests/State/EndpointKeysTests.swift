@@ -321,4 +321,19 @@ import Testing
     #expect(afterSeeing(1, at: later).isWorthStoring(over: stored, at: later, rule: Self.rule))
     #expect(EndpointKeys().isWorthStoring(over: stored, at: 1060, rule: Self.rule))
   }
+
+  @Test("is written when a new key has had its hour: another server must not count it anew")
+  func storingTheHour() {
+    func shown(for seconds: Int64) -> EndpointKeys {
+      EndpointKeys(keys: [
+        KnownKey(pin: pin(1), firstSeen: 0, lastSeen: 0),
+        KnownKey(pin: pin(2), firstSeen: 0, lastSeen: seconds, isUnannounced: true),
+      ])
+    }
+    for (seconds, isWorth) in [(Int64(3599), false), (3600, true)] {
+      #expect(
+        shown(for: seconds).isWorthStoring(over: shown(for: 0), at: seconds, rule: Self.rule)
+          == isWorth)
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import SslPinningRules
 import Testing
 
@@ -91,6 +92,78 @@ import Testing
       show(66, under: [51, 200], isConfirmed: true, at: 22)
       #expect((endpointKeys.held[pin(66)] != nil) == !isConfirmed)
     }
+  }
+
+  @Test(
+    "is none that was put in above a held key, in a handshake that was not finished, before a person approves it",
+    arguments: [false, true])
+  func exchanged(isRestart: Bool) throws {
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "", .key(1, under: 100))])
+    bench.see(
+      [
+        (LedgerBench.here, "192.0.2.1:443", .unfinished(2, under: 200)),
+        (LedgerBench.here, "192.0.2.2:443", .key(2, under: 101)),
+      ], 3)
+    func issuer() -> SPKIPin? { bench.endpointKeys.held[pin(2)]?.chain.issuer }
+    #expect(issuer() == pin(101))
+    let stored = bench.endpointKeys
+    bench.see([(LedgerBench.here, "", .unfinished(2, under: 200))])
+    #expect(issuer() == pin(101))
+    #expect(!bench.endpointKeys.isWorthStoring(over: stored, at: bench.now, rule: LedgerBench.rule))
+    if isRestart {
+      bench.endpointKeys = try EndpointKeys(StateReader(bench.endpointKeys.json, "keys"))
+      bench.see([(LedgerBench.here, "", .unfinished(2, under: 200))])
+      #expect(issuer() == pin(101))
+    }
+    var state = DocumentState()
+    state.keysByEndpoint["a"] = bench.endpointKeys
+    _ = try state.approve(pin(2), at: "a", .init(who: "ada", at: bench.now, why: ""))
+    #expect(state.keysByEndpoint["a"]?.authorities.keys.sorted() == [pin(100), pin(101)])
+  }
+
+  @Test("above a held key is stored as soon as a finished handshake shows it")
+  func confirmedLater() {
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "", .key(1, under: 100))])
+    bench.see([(LedgerBench.here, "", .unfinished(2, under: 101))], 3)
+    for answer in [LedgerBench.Answer.unfinished(2, under: 102), .key(2, under: 102)] {
+      let stored = bench.endpointKeys
+      bench.see([(LedgerBench.here, "", answer)])
+      #expect(
+        bench.endpointKeys.isWorthStoring(over: stored, at: bench.now, rule: LedgerBench.rule))
+    }
+  }
+
+  @Test("above a held key of a record that does not say whether its handshake was finished is none")
+  func unsaid() throws {
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "", .key(1, under: 100))])
+    bench.see([(LedgerBench.here, "", .key(2, under: 101))], 3)
+    let record = String(decoding: bench.endpointKeys.json.canonicalBytes, as: UTF8.self)
+    let older = record.replacing(#""confirmed":true,"#, with: "")
+    #expect(older != record)
+    var state = DocumentState()
+    state.keysByEndpoint["a"] = try EndpointKeys(
+      StateReader(JSONValue(parsing: Array(older.utf8)), "keys"))
+    _ = try state.approve(pin(2), at: "a", .init(who: "ada", at: bench.now, why: ""))
+    #expect(state.keysByEndpoint["a"]?.authorities.keys.sorted() == [pin(100)])
+  }
+
+  @Test("is none that an announced key was shown under so, after the last key that was shown went")
+  func unfinishedAfterRevocation() throws {
+    let endpoint = WatchedEndpoint(fqdn: HostName.literal("a.test"))
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "", .key(1, under: 100))])
+    var state = DocumentState()
+    state.keysByEndpoint[endpoint.id] = bench.endpointKeys
+    let request = DocumentState.Request(who: "ada", at: bench.now, why: "")
+    _ = try state.stage(pin(2), at: endpoint.id, request)
+    _ = try state.revoke(pin(1), at: endpoint.id, configured: [endpoint], force: true, request)
+    bench.endpointKeys = try #require(state.keysByEndpoint[endpoint.id])
+    bench.see([(LedgerBench.here, "", .unfinished(2, under: 200))])
+    #expect(bench.endpointKeys.keys.map(\.state) == [.active])
+    #expect(bench.endpointKeys.authorities.keys.sorted() == [pin(100)])
   }
 
   @Test("is none beside a certificate that is an anchor itself: a key under a CA waits")

@@ -14,7 +14,8 @@ export function approveKey(file, id, candidate, refresh) {
   // Of one that is gone nobody has asked anew why it waits.
   const mustBeRead = isGrave({ causes: candidate.reasons }) || !candidate.isShown;
   const name = leaf?.issuer || id;
-  const act = ({ why }) => api.approve(file, id, { pin: candidate.pin, why });
+  const issuer = candidate.chain[1]?.pin ?? candidate.pin;
+  const act = ({ why }) => api.approve(file, id, { pin: candidate.pin, issuer, why });
   ask({
     title: "Approve the key",
     text: [

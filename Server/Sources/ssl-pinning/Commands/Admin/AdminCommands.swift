@@ -11,6 +11,10 @@ enum AdminCommands {
     "--endpoint", "HOST[:PORT]", "whose key it is, as the console calls it; port 443 by default",
     isRequired: true)
   static let why = Flag.text("--why", "TEXT", "for the history and for whoever reads it")
+  private static let issuer = Flag.text(
+    "--issuer", "PIN",
+    "the pin of the CA that issued its certificate, as you have read it: refuses if it is another by now"
+  )
   private static let force = Flag(
     "--force", "also where hosts are left without a key that their servers show")
 
@@ -35,7 +39,8 @@ enum AdminCommands {
       notes: [notes], run: stage),
     Command(
       "admin approve", "publish a key that waits for a person", argument: pin,
-      flags: [file.description, endpoint.description, why.description] + AdminCall.flags,
+      flags: [file.description, endpoint.description, issuer.description, why.description]
+        + AdminCall.flags,
       notes: [notes], run: approve),
     Command(
       "admin revoke", "publish a key no more, without denying it", argument: pin,
@@ -77,7 +82,9 @@ enum AdminCommands {
   }
 
   private static func approve(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
-    try await change("approve", try decision(invocation), invocation) { "\($0) is published" }
+    var body = try decision(invocation)
+    body["issuer"] = invocation[issuer].map { .string($0) }
+    return try await change("approve", body, invocation) { "\($0) is published" }
   }
 
   private static func revoke(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
