@@ -54,7 +54,7 @@ import Testing
       "server: {certificate: c.pem, private_key: d.pem}", "", [],
       [.serverCertificate, .serverPrivateKey]
     ),
-    ("", "publish: {dir: /srv}", [.publishDirectory], []),
+    ("", "publish: {dir: /srv}", [], [.publishDirectory]),
     ("", "publish: {mirrors: ['https://m.example/']}", [.publishMirrors], []),
     ("", "ui: {token_ttl: 1h}", [.uiTokenTTL], []),
     ("", "ui: {insecure: true}", [], [.uiInsecure]),

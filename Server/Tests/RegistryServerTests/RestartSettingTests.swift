@@ -47,6 +47,29 @@ struct RestartSettingTests {
   }
 
   @Test(
+    "another directory of copies is told at each reading, and nothing is written there before a start has read it"
+  )
+  func copies() async throws {
+    let server = try ScriptedService(keys: Self.keys, more: "publish: {dir: 'DIR/one'}")
+    server.observer.show(.accepted(pin(1)), at: "a.test")
+    try await server.start()
+    try server.directory.write("a newer document", to: "two/a.json")
+    for count in 1...2 {
+      try await server.reload(keys: Self.keys, more: "publish: {dir: 'DIR/two'}")
+      let told = server.log.events("configuration_changed").filter {
+        $0["key"]?.stringValue == "publish.dir"
+      }
+      #expect(told.count == count)
+      #expect(told.allSatisfy { $0["effect"]?.stringValue == "after a restart" })
+    }
+    try await StoreTransferTests.deny(pin(8), server)
+    await server.service.stop()
+    let (one, two) = (server.directory.file("one/a.json"), server.directory.file("two/a.json"))
+    #expect(try String(contentsOf: one, encoding: .utf8).contains(pin(8).base64))
+    #expect(try String(contentsOf: two, encoding: .utf8) == "a newer document")
+  }
+
+  @Test(
     "what a start would refuse is refused, and a mended file is taken",
     arguments: [
       "publish: {online_keys: [/nope]}", "tls: {dir: /nope}", "server: {listen: '192.0.2.1:1'}",

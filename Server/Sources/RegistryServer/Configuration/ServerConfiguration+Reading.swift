@@ -1,5 +1,6 @@
 import Foundation
 import HTTPServing
+import RegistryStores
 import SslPinningPlatform
 import SslPinningRules
 
@@ -127,11 +128,14 @@ extension ServerConfiguration {
 
   /// A copy would take the place of the document's key sets: the names are the same.
   private func checkCopies(_ publish: ConfigurationSection) throws(ConfigurationError) {
-    func resolved(_ path: String) -> [String] {
+    @Sendable func resolved(_ path: String) -> [String] {
       URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().pathComponents
     }
+    // One that does not answer is no reason not to start.
     guard let directory = publishing.directory,
-      resolved(directory) == resolved(keySetsDirectory)
+      CopyReader.at(directory).answer({ [keySetsDirectory] in
+        resolved(directory) == resolved(keySetsDirectory)
+      }) == true
     else { return }
     throw publish.invalid(
       "dir", "\(directory) has the key sets, and copies of documents would take their place",

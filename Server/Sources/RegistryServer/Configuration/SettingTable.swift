@@ -169,7 +169,7 @@ extension Setting {
 
     case .publishDirectory:
       SettingRow(
-        .of(\.publishing.directory, .text("DIR")), flag: .byPath,
+        .of(\.publishing.directory, .text("DIR")), .restart, flag: .byPath,
         help: "write every document here too",
         details: "its parts, too; of what is here only old payloads are deleted")
     case .publishStatements:

@@ -40,11 +40,16 @@ struct CoordinatorServices: Sendable {
   /// Signs by the keys in force.
   var signer: DocumentSigner { signing.withLock { $0 } }
 
-  /// The stored record of a document. A store that forgets has none at the start: then it is in the copy, unless that is an older one.
-  func record(of file: String) async throws(StoreError) -> StoredRecord? {
+  /// The stored record of a document and, for the first one that is believed, what stands in the place of its copy. A store that
+  /// forgets has no record at the start: then it is in the copy, unless that is an older one.
+  func record(
+    of file: String, isFirst: Bool
+  ) async throws(StoreError) -> (record: StoredRecord?, copy: LastCopies.Found?) {
     let record = try await store.record(named: file)
-    if record == nil, copies?.isBehind(file) == true { throw .seal(.copyBehind(of: file)) }
-    return record
+    guard isFirst, let copies else { return (record, nil) }
+    let copy = await copies.find(file)
+    if let fault = copies.fault(of: copy, file, beside: record) { throw .seal(fault) }
+    return (record, copy)
   }
 }
 

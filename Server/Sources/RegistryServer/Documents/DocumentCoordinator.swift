@@ -138,8 +138,7 @@ actor DocumentCoordinator {
   /// In milliseconds: a store that hangs is no reason to wait for longer.
   private static let longestTurn: Int64 = 10_000
 
-  /// What is due without a probe: takes over what another server stored, and signs again when the
-  /// document is a day old.
+  /// What is due without a probe: takes over what another server stored, and signs again when the document is a day old.
   func upkeep(at now: Int64) async {
     await refresh(at: now)
     if now - machine.signingChecked >= 3600 { await checkSigning(at: now) }
@@ -326,8 +325,10 @@ actor DocumentCoordinator {
       let history = try await services.store.history(of: file, from: time)
       return machine.handle(.read(.success(DocumentReading(history: history)), request), at: now)
     }
-    let stored: StoredRecord?
-    do throws(StoreError) { stored = try await services.record(of: file) } catch {
+    let (stored, found): (StoredRecord?, LastCopies.Found?)
+    do throws(StoreError) {
+      (stored, found) = try await services.record(of: file, isFirst: machine.isUnread)
+    } catch {
       guard case .seal(let fault) = error else { throw error }
       lastFault = fault
       return machine.handle(.read(.failure(.doubt(StoreDoubt(fault, file))), request), at: now)
@@ -338,10 +339,10 @@ actor DocumentCoordinator {
         try stored.map { record throws(StoreError) in try self.record(record) }
         ?? DocumentRecord()
     }
-    if machine.isUnread {
+    if machine.isUnread, let found {
       if let read = services.whenBelieved.withLock({ $0 }), let error = await read() { throw error }
       let served = services.published.document(file)
-      reading.copy = services.copies?.newest(file, beside: served)?.signedCopy
+      reading.copy = services.copies?.newest(found, file, beside: served)?.signedCopy
       reading.lost = services.lostStore.withLock { $0 }
     }
     return machine.handle(.read(.success(reading), request), at: now)

@@ -24,12 +24,29 @@ struct LastCopies: Sendable {
   /// Signs by the keys in force.
   let signer: @Sendable () -> DocumentSigner
 
+  /// What stands in the place of a copy in `publish.dir`.
+  struct Found: Sendable {
+    /// The copy, if it is one of this server's.
+    var copy: PublishedDocument?
+    /// Whether anything is there.
+    var isThere = false
+    /// Whether the directory said so.
+    var isAnswered = true
+  }
+
   /// The newest of the copy in `publish.dir` and of a document that is served, if this server's keys signed all
   /// of it.
-  func newest(_ file: String, beside served: PublishedDocument?) -> PublishedDocument? {
+  func newest(_ file: String, beside served: PublishedDocument?) async -> PublishedDocument? {
+    newest(await find(file), file, beside: served)
+  }
+
+  /// The same, with a copy that was looked for already.
+  func newest(
+    _ found: Found, _ file: String, beside served: PublishedDocument?
+  ) -> PublishedDocument? {
     let signer = signer()
     let own = served.flatMap { Self.document($0.bytes, file, signedBy: signer.publicKeyPEM) }
-    return [copied(file), own].compactMap(\.self).filter { isVouched($0, by: signer, seen) }
+    return [found.copy, own].compactMap(\.self).filter { isVouched($0, by: signer, seen) }
       .max { $1.isNewer(than: $0) }
   }
 
@@ -40,22 +57,29 @@ struct LastCopies: Sendable {
   /// - Parameters:
   ///   - seen: what was seen of the store.
   ///   - files: the documents that are configured.
-  func standIn(for seen: SealMark.Seen, _ files: [String]) -> Bool {
+  /// - Throws: ``silence``.
+  func standIn(for seen: SealMark.Seen, _ files: [String]) async throws(StoreError) -> Bool {
     let signer = signer()
     let known = files.filter(seen.records.contains)
     // All of them may have other names by now.
-    return (known.isEmpty ? Array(seen.records) : known).allSatisfy { file in
-      guard let copy = copied(file), isVouched(copy, by: signer, seen), let own = copy.number else {
-        return false
-      }
-      return seen.copies[file].map { own >= $0 } ?? true
+    for file in known.isEmpty ? Array(seen.records) : known {
+      let found = await find(file)
+      guard found.isAnswered else { throw Self.silence }
+      guard let copy = found.copy, isVouched(copy, by: signer, seen), let own = copy.number,
+        seen.copies[file].map({ own >= $0 }) ?? true
+      else { return false }
     }
+    return true
   }
+
+  /// `publish.dir` does not answer, and what is in it must be known.
+  static let silence = StoreError.unreachable(
+    place: "publish.dir", reason: "it does not answer, as on a file server that is away")
 
   /// The copy in `publish.dir`, if this server's keys signed all of it and no newer one was written: what is served while
   /// the store is awaited. One that was to be copied, and could not be, is not there to be served.
-  func served(_ file: String) -> PublishedDocument? {
-    guard let copy = newest(file, beside: nil) else { return nil }
+  func served(_ file: String) async -> PublishedDocument? {
+    guard let copy = await newest(file, beside: nil) else { return nil }
     guard let last = seen?.lastCopy(of: file) else { return copy }
     return copy.number.map { $0 >= last } ?? false ? copy : nil
   }
@@ -65,8 +89,12 @@ struct LastCopies: Sendable {
   /// - Parameter isOtherKey: whether `prv.pem` is not the key in force: then what that one signed is served.
   func servable(_ file: String, isOtherKey: Bool) async -> PublishedDocument? {
     let signer = signer()
-    let copy = isBehind(file) ? nil : copied(file)
+    let there = await find(file)
+    let copy = isBehind(there, file) ? nil : there.copy
     var found = [copy, await stored(file, signedBy: signer.publicKeyPEM)].compactMap(\.self)
+    if !there.isAnswered, let last = seen?.lastCopy(of: file) {
+      found.removeAll { document in document.number.map { $0 < last } ?? true }
+    }
     if isOtherKey, let claimed = await store?.claimedPublicKey() {
       // Nobody here can tell whether it is right: clients can. The store's own comes first.
       if let other = await stored(file, signedBy: Self.pem(claimed)) { return other }
@@ -92,18 +120,43 @@ struct LastCopies: Sendable {
   }
 
   /// The copy in `publish.dir`, if this server's `prv.pem` signed its payload, whoever signed the rest.
-  func copied(_ file: String) -> PublishedDocument? {
-    guard let directory,
-      let bytes = try? SmallFile.read(directory + "/" + file, limit: 64 << 20)
-    else { return nil }
-    return Self.document(bytes, file, signedBy: signer().publicKeyPEM)
+  ///
+  /// - A store that forgets knows no signing key, so nobody can adopt another one. There the key of `prv.old.pem` counts, too, if
+  ///   keys of this registry signed the rest.
+  func find(_ file: String) async -> Found {
+    guard let directory else { return Found() }
+    let path = directory + "/" + file
+    let read = await CopyReader.at(directory).read {
+      let bytes = try? SmallFile.read(path, limit: 64 << 20)
+      return (bytes: bytes, isThere: bytes != nil || access(path, F_OK) == 0 || errno != ENOENT)
+    }
+    guard let read else { return Found(isAnswered: false) }
+    guard let bytes = read.bytes else { return Found(isThere: read.isThere) }
+    let signer = signer()
+    var copy = Self.document(bytes, file, signedBy: signer.publicKeyPEM)
+    if copy == nil, mark != nil, let former = signer.formerKey {
+      copy = Self.document(bytes, file, signedBy: former.publicKeyPEM)
+        .flatMap { isVouched($0, by: signer, seen) ? $0 : nil }
+    }
+    return Found(copy: copy, isThere: true)
+  }
+
+  /// Why a document cannot begin from what the store has and this copy: nobody knows then what was decided last.
+  func fault(of found: Found, _ file: String, beside record: StoredRecord?) -> SealFault? {
+    guard found.isAnswered else {
+      guard let record else { return .copySilent(of: file) }
+      guard let last = seen?.copies[file] else { return nil }
+      let own = (try? DocumentState(decoding: record.bytes, file: file))?.number
+      return own.map { $0 >= last } ?? false ? nil : .copySilent(of: file)
+    }
+    guard record == nil, mark?.seen?.copied[file] != nil else { return nil }
+    if isBehind(found, file) { return .copyBehind(of: file) }
+    return found.isThere && found.copy == nil ? .copyForeign(of: file) : nil
   }
 
   /// Whether a store that forgets would go on from an older copy than the last that was written.
-  func isBehind(_ file: String) -> Bool {
-    guard let last = mark?.seen?.copied[file], let number = copied(file)?.number else {
-      return false
-    }
+  private func isBehind(_ found: Found, _ file: String) -> Bool {
+    guard let last = mark?.seen?.copied[file], let number = found.copy?.number else { return false }
     return number < last
   }
 
@@ -122,10 +175,20 @@ struct LastCopies: Sendable {
     return Self.isVouched(copy, by: signer, canBeBehind: true)
   }
 
-  /// The copies in `publish.dir` of other documents, if this server's keys signed all of them.
-  func all(but files: Set<String>) -> [PublishedDocument] {
-    let names = directory.flatMap { try? FileManager.default.contentsOfDirectory(atPath: $0) } ?? []
-    return names.sorted().filter { !files.contains($0) }.compactMap { newest($0, beside: nil) }
+  /// The copies in `publish.dir` of other documents, if this server's keys signed all of them; `nil` if it does not answer.
+  func all(but files: Set<String>) async -> [PublishedDocument]? {
+    guard let directory else { return [] }
+    let names = await CopyReader.at(directory).read {
+      (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    }
+    guard let names else { return nil }
+    var all: [PublishedDocument] = []
+    for name in names.sorted() where !files.contains(name) {
+      let found = await find(name)
+      guard found.isAnswered else { return nil }
+      if let copy = newest(found, name, beside: nil) { all.append(copy) }
+    }
+    return all
   }
 
   private func stored(_ file: String, signedBy publicKeyPEM: String) async -> PublishedDocument? {

@@ -78,14 +78,6 @@ final class ServiceHealth: Sendable {
     }
   }
 
-  /// Nothing is copied any more where the copies were until now.
-  func forgetCopies() {
-    state.withLock { state in
-      for file in state.unwrittenCopies.keys { state.failures["files/" + file] = nil }
-      state.unwrittenCopies = [:]
-    }
-  }
-
   /// The copies that could not be written. Their subject tells them from documents that the store does not take. One that lacks
   /// something wakes people as if all apps were refused: those that read it are, by a new key, or they accept a denied one.
   var unwrittenCopies: [Condition] {

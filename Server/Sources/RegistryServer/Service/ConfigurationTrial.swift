@@ -377,9 +377,8 @@ package enum StoredDocuments {
       let copies = LastCopies(
         store: nil, directory: configuration.publishing.directory, signer: { signer })
       // A server would begin it again.
-      guard let seen = try await store.lost(files), copies.standIn(for: seen, files) else {
-        throw .seal(fault)
-      }
+      guard let seen = try await store.lost(files), try await copies.standIn(for: seen, files)
+      else { throw .seal(fault) }
       return [:]
     }
     var states: [String: DocumentState] = [:]

@@ -138,7 +138,7 @@ extension RegistryService {
   ) async throws(StoreError) -> Bool {
     let files = configuration.documents.map(\.file)
     guard let seen = try await store.lost(files),
-      services.copies?.standIn(for: seen, files) == true,
+      try await services.copies?.standIn(for: seen, files) == true,
       let age = try await store.beginAgain(seen, at: clock.now())
     else { return false }
     services.lostStore.withLock { $0 = age }
@@ -169,10 +169,8 @@ extension RegistryService {
         ])
     case .new, .known: break
     }
-    if case .fault = opening {
-      services.whenBelieved.withLock { $0 = { [weak self] in await self?.rememberLeft() } }
-      return
-    }
+    services.whenBelieved.withLock { $0 = { [weak self] in await self?.rememberLeft() } }
+    if case .fault = opening { return }
     try await rememberLeft(configuration)
     let mark = services.copies?.mark
     if configuration.publishing.directory != nil { mark?.begin() }
@@ -215,9 +213,12 @@ extension RegistryService {
       services.denials.withLock { $0.enter(state) }
       if !state.document.isEmpty { tellLeft(name, signed: state.signed) }
     }
-    states = rememberCopies(beside: states, of: configuration.documents)
+    let known = await rememberCopies(beside: states, of: configuration.documents)
+    // If neither store nor directory say anything, again before the first document begins.
+    let isDone = known != nil || !states.isEmpty
+    states = known ?? states
     tellMoved(MovedHosts.messages(configuration.documents, states, in: Set(states.keys)))
-    services.whenBelieved.withLock { $0 = nil }
+    if isDone { services.whenBelieved.withLock { $0 = nil } }
   }
 
   /// The same of a document that left and whose record is not believed, by the last one that would be served for it.
@@ -237,19 +238,20 @@ extension RegistryService {
   /// where the store forgets, was lost, or went back. A denial stands in all documents, so only the newest copy or record tells whether
   /// it was allowed again since.
   ///
-  /// - Returns: the states of all, as far as records or copies tell.
+  /// - Returns: the states of all, as far as records or copies tell; `nil` if `publish.dir` does not answer.
   private func rememberCopies(
     beside records: [String: DocumentState], of documents: [DocumentConfiguration]
-  ) -> [String: DocumentState] {
+  ) async -> [String: DocumentState]? {
     guard let copies = services.copies else { return records }
-    let left = copies.all(but: Set(documents.map(\.file)))
+    let left = await copies.all(but: Set(documents.map(\.file)))?
       .filter { copy in records[copy.file].map { copy.signedCopy.isNewer(than: $0) } ?? true }
+    guard let left else { return nil }
     guard !left.isEmpty else { return records }
     var (states, newest) = (
       records, (Array(records.values).map(\.signed) + left.map(\.signed)).max()
     )
     for document in documents {
-      guard let copy = copies.newest(document.file, beside: nil) else { continue }
+      guard let copy = await copies.newest(document.file, beside: nil) else { continue }
       newest = max(newest ?? copy.signed, copy.signed)
       guard records[document.file] == nil else { continue }
       // What it speaks for by now is no news.

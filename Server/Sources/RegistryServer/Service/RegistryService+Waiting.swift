@@ -38,7 +38,7 @@ extension RegistryService {
   /// Publishes the last copy of each document that has none yet.
   func publishCopies() async {
     for coordinator in duty.coordinators where documents.document(coordinator.file) == nil {
-      guard let copy = services.copies?.served(coordinator.file) else { continue }
+      guard let copy = await services.copies?.served(coordinator.file) else { continue }
       await coordinator.serve(copy)
     }
   }
@@ -67,6 +67,8 @@ extension RegistryService {
         waiting.withLock(\.whenOver)?(error)
         return false
       }
+      // Those that could not be read before.
+      await publishCopies()
       let now = MonotonicReading.milliseconds()
       guard now - told >= Self.quietTime else { continue }
       told = now

@@ -394,9 +394,6 @@ public final class RegistryService: Sendable {
     if isOpen { await tellOdds(new, next.coordinators) }
     metrics.configured(new.documents)
     log.change(level: new.logLevel, format: new.logFormat, isPretty: new.logPretty)
-    if isOpen, new.publishing.directory != old.publishing.directory {
-      await copyDocuments(to: new.publishing.directory)
-    }
     inForce.withLock { $0 = new }
     await duty.replace(MonitoringPlan(next.coordinators, next.observer, new))
     if !isOpen { await publishCopies() }
@@ -482,16 +479,12 @@ public final class RegistryService: Sendable {
   }
 
   private func copyDocuments(to directory: String?) async {
-    let copies = directory.map { directory in
-      let mark = services.copies?.mark ?? store.mark
-      return StaticFiles(directory: directory, copying: mark.note(copy:isWritten:)) {
+    guard let directory else { return }
+    let mark = services.copies?.mark ?? store.mark
+    await documents.copy(
+      to: StaticFiles(directory: directory, copying: mark.note(copy:isWritten:)) {
         [health, log, clock] file, outcome in
         outcome.tell(of: file, health, log, at: clock.now())
-      }
-    }
-    await documents.copy(to: nil)
-    // Those in another directory are nobody's any more.
-    health.forgetCopies()
-    await documents.copy(to: copies)
+      })
   }
 }

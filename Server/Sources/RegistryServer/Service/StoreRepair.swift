@@ -130,6 +130,7 @@ public struct StoreRepair: Sendable {
       guard let state = await standing(document.file) else { throw .gone(document.file) }
       return (state, "what the record has is believed, whoever wrote it")
     case .anew:
+      guard await copies.find(document.file).isAnswered else { throw .store(LastCopies.silence) }
       let copy = await copies.servable(document.file, isOtherKey: false)
       // A person means it: also if the newest key set was made since.
       guard let copy, LastCopies.isVouched(copy, by: signer, canBeBehind: true) else {

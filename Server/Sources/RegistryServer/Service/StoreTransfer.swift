@@ -174,7 +174,7 @@ public struct StoreTransfer: Sendable {
     do throws(StoreTransferError) {
       let present = try await found(beside: contents)
       if mustBeEmpty, let name = present.firstOther { throw StoreTransferError.notEmpty(name) }
-      if !isOlderMeant, let reason = newer(than: contents, present) {
+      if !isOlderMeant, let reason = await newer(than: contents, present) {
         throw StoreTransferError.older(reason)
       }
       outcome = .success(try await write(contents, of: source, over: present))
@@ -229,7 +229,7 @@ public struct StoreTransfer: Sendable {
   }
 
   /// What is known here that the file lacks, for people; `nil` if there is nothing.
-  private func newer(than contents: Contents, _ present: Present) -> String? {
+  private func newer(than contents: Contents, _ present: Present) async -> String? {
     let id = contents.identity.id
     let seen = store.mark.seen
     switch seen?.refusal(ofStore: id, contents.age) {
@@ -250,7 +250,11 @@ public struct StoreTransfer: Sendable {
       if let there = present.records[name], there.isNewer(than: record) {
         return "the store has a newer record of \(name)"
       }
-      if let copy = copies.copied(name), copy.signedCopy.isNewer(than: record.state.signedCopy) {
+      let found = await copies.find(name)
+      guard found.isAnswered else {
+        return "publish.dir does not answer, and may have a newer \(name)"
+      }
+      if let copy = found.copy, copy.signedCopy.isNewer(than: record.state.signedCopy) {
         return "publish.dir has a newer \(name)"
           + (copies.isVouched(copy) ? "" : ", under other keys than those in tls.dir")
       }

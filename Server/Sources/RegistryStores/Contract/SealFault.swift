@@ -11,6 +11,10 @@ public enum SealFault: Equatable, Sendable {
   /// A store that forgets begins from the copies in `publish.dir`, and that of this document is older than the last one that was
   /// written there.
   case copyBehind(of: String)
+  /// What stands there is no copy of this registry, and one was written.
+  case copyForeign(of: String)
+  /// `publish.dir` does not answer, and the store has nothing of this document, or an older one than was to be copied.
+  case copySilent(of: String)
 
   /// What is wrong with a seal.
   public enum Reason: Equatable, Sendable {
@@ -65,6 +69,14 @@ extension SealFault: CustomStringConvertible {
       "the copy of \(file) in publish.dir is older than the last one that was written there: nothing is decided or"
         + " signed for it; hint: put the newest copy back or, if the older one is meant, remove"
         + " last-copies in tls.dir and start the server again"
+    case .copyForeign(let file):
+      "the copy of \(file) in publish.dir cannot be read, or no key here signed it, and this server wrote one there:"
+        + " nothing is decided or signed for it; hint: put the newest copy back, or the right prv.pem; if another one is"
+        + " meant, keep the one before as prv.old.pem; to begin anew, remove last-copies in tls.dir and start the"
+        + " server again"
+    case .copySilent(let file):
+      "publish.dir does not answer, and only the copy of \(file) there may say what was decided last: nothing is decided"
+        + " or signed for it until it answers; hint: is its file server there?"
     }
   }
 }

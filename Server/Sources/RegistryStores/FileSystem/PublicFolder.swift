@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 
 /// A directory of files that everybody may read, such as a web server's.
 ///
@@ -132,5 +133,99 @@ package struct PublicFolder: ~Copyable {
     var times = [old.st_mtim, old.st_mtim]
     times[1].tv_sec += 1
     return futimens(descriptor, times) == 0
+  }
+}
+
+/// Reads `publish.dir` on a thread of its own: the directory may not answer, as that of a file server that is away.
+///
+/// - If no read ends within ``patience``, those that wait get no answer. Later ones get none at once, until the read that
+///   hangs ends: whoever reads ten thousand copies waits once.
+package final class CopyReader: Sendable {
+  private struct State {
+    /// How many reads were asked for, and how many have ended, in this order.
+    var (asked, ended) = (0, 0)
+    var isSilent = false
+  }
+
+  /// Seconds in which a read must end.
+  package static let patience = 3
+
+  /// Has something done after so many seconds.
+  package typealias Later =
+    @Sendable (_ seconds: Int, _ work: @escaping @Sendable () -> Void) -> Void
+
+  /// Where reads wait for each other.
+  package let queue = DispatchQueue(label: "reading published files")
+  private let state = Locked(State())
+  private let later: Later
+
+  private static let readers = Locked<[String: CopyReader]>([:])
+
+  /// - Parameter later: passes the time until something is done.
+  package init(
+    later: @escaping Later = { seconds, work in
+      let end = DispatchTime.now() + .seconds(seconds)
+      DispatchQueue.global().asyncAfter(deadline: end) { work() }
+    }
+  ) {
+    self.later = later
+  }
+
+  /// One for each directory: of one that hangs, no second thread waits.
+  package static func at(_ directory: String) -> CopyReader {
+    readers.withLock { readers in
+      if let reader = readers[directory] { return reader }
+      let reader = CopyReader()
+      readers[directory] = reader
+      return reader
+    }
+  }
+
+  /// What a read says; `nil` if the directory does not answer.
+  package func read<Answer: Sendable>(_ work: @escaping @Sendable () -> Answer) async -> Answer? {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Answer?, Never>) in
+      read(work) { continuation.resume(returning: $0) }
+    }
+  }
+
+  /// The same, for whoever cannot but keep his thread.
+  package func answer<Answer: Sendable>(_ work: @escaping @Sendable () -> Answer) -> Answer? {
+    let (answer, isDone) = (Locked<Answer?>(nil), DispatchSemaphore(value: 0))
+    read(work) { said in
+      answer.withLock { $0 = said }
+      isDone.signal()
+    }
+    isDone.wait()
+    return answer.withLock { $0 }
+  }
+
+  private func read<Answer: Sendable>(
+    _ work: @escaping @Sendable () -> Answer, _ handler: @escaping @Sendable (Answer?) -> Void
+  ) {
+    let answer = OneShot<Answer?>(otherwise: nil, handler)
+    let (number, ended) = state.withLock { state -> (Int, Int) in
+      guard !state.isSilent else { return (0, 0) }
+      state.asked += 1
+      // Under the lock, so that they end in the order of their numbers.
+      queue.async { [self] in
+        let said = work()
+        self.state.withLock { ($0.ended, $0.isSilent) = ($0.ended + 1, false) }
+        answer.give(said)
+      }
+      return (state.asked, state.ended)
+    }
+    if number == 0 { answer.give(nil) } else { wait(for: number, since: ended, answer) }
+  }
+
+  private func wait<Answer: Sendable>(for number: Int, since ended: Int, _ answer: OneShot<Answer?>)
+  {
+    later(Self.patience) { [self] in
+      let now = state.withLock { state in
+        if state.ended == ended, ended < number { state.isSilent = true }
+        return state.ended
+      }
+      guard now < number else { return }
+      if now == ended { answer.give(nil) } else { wait(for: number, since: now, answer) }
+    }
   }
 }

@@ -370,14 +370,6 @@ struct UnwrittenCopyTests {
     let copy = try Data(contentsOf: scripted.directory.file("copies/" + Self.file))
     #expect(try await scripted.get("/api/v1/" + Self.file).body == [UInt8](copy))
     #expect(try await people.call("GET", "/overview")["alertsTotal"] == 0)
-    // Those in a directory of before are nobody's any more.
-    try await scripted.reload(
-      keys: "[{fqdn: www.example.com}]",
-      more: more.replacing("DIR/copies", with: "DIR/copies/\(Self.file)"))
-    #expect(await isTold("begun", "over", "begun"))
-    try await scripted.reload(
-      keys: "[{fqdn: www.example.com}]", more: more.replacing("DIR/copies", with: "DIR/others"))
-    #expect(await isTold("begun", "over", "begun", "over"))
     await people.stop()
     await receiver.stop()
   }

@@ -1,0 +1,252 @@
+import CanonicalJSON
+import Foundation
+import SslPinningPlatform
+import SslPinningRules
+import TLSTools
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+@testable import RegistryStores
+
+/// A `publish.dir` that does not answer, as that of a file server that is away.
+@Suite("Copies that cannot be read", .timeLimit(.minutes(3)))
+struct SilentCopiesTests {
+  private static let file = StoreTransferTests.file
+  private static let host = StoreTransferTests.host
+  private static let sqlite = "{type: sqlite, dsn: 'DIR/registry.db'}"
+
+  /// Has reads of the copies wait until it ends.
+  private final class Silence: Sendable {
+    private let reader: CopyReader
+    private let gate = DispatchSemaphore(value: 0)
+
+    init(of server: ScriptedService) throws {
+      reader = CopyReader.at(try #require(server.configuration.publishing.directory))
+      reader.queue.async { [gate] in gate.wait() }
+    }
+
+    /// Returns once all that waited is read.
+    func end() async {
+      gate.signal()
+      await withCheckedContinuation { continuation in
+        reader.queue.async { continuation.resume() }
+      }
+    }
+
+    // A test that fails must not leave a thread behind.
+    deinit { gate.signal() }
+  }
+
+  /// What happens once a minute.
+  private static func upkeep(of server: ScriptedService) async {
+    for coordinator in server.service.duty.coordinators {
+      await coordinator.upkeep(at: server.clock.now())
+    }
+  }
+
+  private static func server(
+    _ storage: String, after last: ScriptedService? = nil
+  ) throws -> ScriptedService {
+    let server = try ScriptedService(
+      storage: storage, more: StoreTransferTests.copies, sharing: last)
+    server.observer.show(.accepted(pin(1)), at: host)
+    return server
+  }
+
+  private static func reasons(_ server: ScriptedService) -> [String] {
+    server.log.events("seal_broken").compactMap { $0["reason"]?.stringValue }
+  }
+
+  @Test("are not waited for longer than for a while, and not at all until the read that hangs ends")
+  func reads() async throws {
+    let due = Locked<[@Sendable () -> Void]>([])
+    let reader = CopyReader(later: { _, work in due.withLock { $0.append(work) } })
+    @Sendable func pass() {
+      let works = due.withLock { due in
+        defer { due = [] }
+        return due
+      }
+      for work in works { work() }
+    }
+    #expect(await reader.read { 1 } == 1)
+    pass()
+    let (gate, answers) = (DispatchSemaphore(value: 0), Locked<[Int?]>([]))
+    let hanging = [true, false].map { isHanging in
+      Task {
+        let answer = await reader.read { () -> Int in
+          if isHanging { gate.wait() }
+          return 2
+        }
+        answers.withLock { $0.append(answer) }
+      }
+    }
+    // The one that does not hang may have been first.
+    #expect(
+      await eventually {
+        pass()
+        return answers.withLock { $0.contains(nil) && $0.count == 2 }
+      })
+    #expect(await reader.read { 3 } == nil)
+    gate.signal()
+    for task in hanging { await task.value }
+    await withCheckedContinuation { continuation in
+      reader.queue.async { continuation.resume() }
+    }
+    #expect(await reader.read { 4 } == 4)
+  }
+
+  @Test("keep neither a server from its start whose store is well, nor people from denying")
+  func well() async throws {
+    let first = try Self.server(Self.sqlite)
+    try await first.start()
+    try await StoreTransferTests.deny(pin(8), first)
+    await first.service.stop()
+    let second = try Self.server(Self.sqlite, after: first)
+    second.observer.show(.accepted(pin(2)), at: "b.test")
+    let silence = try Silence(of: second)
+    try await second.start()
+    #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
+    // A document that comes may have a copy there.
+    try await second.reload(
+      keys: "[{fqdn: \(Self.host)}, {fqdn: b.test}]", storage: Self.sqlite,
+      more: StoreTransferTests.copies, judged: true)
+    await second.service.probe("b.test")
+    #expect(second.service.currentDocument("b.test.json") == nil)
+    let told = Self.reasons(second)
+    #expect(told.count == 1 && told.allSatisfy { $0.hasPrefix("publish.dir does not answer") })
+    try await StoreTransferTests.deny(pin(9), second)
+    #expect(
+      try Set(ReplayedStoreTests.denied(second)) == [pin(8).base64, pin(9).base64])
+    await silence.end()
+    await Self.upkeep(of: second)
+    #expect(second.log.events("store_believed").count == 1)
+    await second.service.probe("b.test")
+    #expect(try await second.pins(in: "b.test.json")["b.test"] == [pin(2)])
+    await second.service.stop()
+  }
+
+  @Test("are no first start for a store that forgets: it goes on from them once they can be read")
+  func inMemory() async throws {
+    let first = try Self.server("{type: memory}")
+    try await first.start()
+    try await StoreTransferTests.deny(pin(8), first)
+    await first.service.stop()
+    let second = try Self.server("{type: memory}", after: first)
+    let silence = try Silence(of: second)
+    try await second.start()
+    await second.service.probe(Self.host)
+    #expect(second.service.currentDocument(Self.file) == nil)
+    #expect(try await second.get("/readyz").status == 503)
+    #expect(Self.reasons(second).count == 1)
+    await silence.end()
+    await Self.upkeep(of: second)
+    #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
+    await second.service.stop()
+  }
+
+  @Test(
+    "are waited for by a document whose record is older than the last copy, and it is not served")
+  func behind() async throws {
+    let stage = try await ReplayedStoreTests.Stage(more: StoreTransferTests.copies)
+    let older = try await stage.record()
+    try await stage.deny(pin(8))
+    await stage.server.service.stop()
+    try stage.put(older)
+    let second = try Self.server(stage.yaml, after: stage.server)
+    let silence = try Silence(of: second)
+    try await second.start()
+    #expect(second.service.currentDocument(Self.file) == nil)
+    #expect(Self.reasons(second).count == 1)
+    await silence.end()
+    await Self.upkeep(of: second)
+    #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
+    #expect(second.log.events("store_went_back").count == 1)
+    await second.service.stop()
+    await stage.end()
+  }
+
+  @Test("are waited for by a store that is lost, and stand in for it then")
+  func lost() async throws {
+    let stage = try await ReplayedStoreTests.Stage(more: StoreTransferTests.copies)
+    try await stage.deny(pin(8))
+    await stage.server.service.stop()
+    for name in [Self.file, ".store"] { try stage.delete(name) }
+    let second = try Self.server(stage.yaml, after: stage.server)
+    let silence = try Silence(of: second)
+    try await second.service.start()
+    let told = second.log.events("store_away").compactMap { $0["reason"]?.stringValue }
+    try #require(told.count == 1 && told.allSatisfy { $0.contains("publish.dir") })
+    #expect(second.service.currentDocument(Self.file) == nil)
+    await silence.end()
+    #expect(await eventually { second.log.events("store_came").count == 1 })
+    #expect(second.log.events("store_lost").count == 1)
+    #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
+    await second.service.stop()
+    await stage.end()
+  }
+}
+
+/// A store that forgets, under another `prv.pem` than its copies.
+@Suite("Copies that another signing key signed", .timeLimit(.minutes(2)))
+struct FormerKeyCopyTests {
+  private static let file = StoreTransferTests.file
+
+  private static func start(after last: ScriptedService? = nil) async throws -> ScriptedService {
+    let server = try ScriptedService(more: StoreTransferTests.copies, sharing: last)
+    server.observer.show(.accepted(pin(1)), at: StoreTransferTests.host)
+    try await server.start()
+    await server.service.probe(StoreTransferTests.host)
+    return server
+  }
+
+  /// Puts a key in the place of `prv.pem`.
+  private static func put(_ key: SigningKey, in directory: TemporaryDirectory) throws {
+    for name in ["prv.pem", "pub.pem"] {
+      try FileManager.default.removeItem(at: directory.file(name))
+    }
+    try key.write(to: directory.file("prv.pem"))
+    try key.writePublicKey(to: directory.file("pub.pem"))
+  }
+
+  @Test("are gone on from while prv.old.pem is there, if key sets vouch for them")
+  func former() async throws {
+    let first = try await Self.start()
+    let directory = first.directory
+    try LostKeySetTests.rotate(directory)
+    try await StoreTransferTests.deny(pin(8), first)
+    let last = try #require(first.service.currentDocument(Self.file)?.number)
+    try #require(last.epoch == 1)
+    await first.service.stop()
+    try testSigningKey.get().write(to: directory.file("prv.old.pem"))
+    let key = try otherSigningKey.get()
+    try Self.put(key, in: directory)
+    let second = try await Self.start(after: first)
+    #expect(second.log.events("last_copy_taken").count == 1)
+    #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
+    let document = try #require(second.service.currentDocument(Self.file))
+    #expect(try #require(document.number) > last)
+    #expect(
+      LastCopies.document(document.bytes, Self.file, signedBy: key.publicKeyPEM) != nil)
+    await second.service.stop()
+  }
+
+  @Test("keep a document from beginning anew without prv.old.pem, until a person decides")
+  func stranger() async throws {
+    let first = try await Self.start()
+    let directory = first.directory
+    try await StoreTransferTests.deny(pin(8), first)
+    await first.service.stop()
+    try Self.put(try otherSigningKey.get(), in: directory)
+    let second = try await Self.start(after: first)
+    let reasons = second.log.events("seal_broken").compactMap { $0["reason"]?.stringValue }
+    #expect(reasons.count == 1 && reasons.allSatisfy { $0.contains("no key here signed it") })
+    #expect(second.service.currentDocument(Self.file) == nil)
+    #expect(try await second.get("/readyz").status == 503)
+    await second.service.stop()
+    try Self.put(try testSigningKey.get(), in: directory)
+    let third = try await Self.start(after: second)
+    #expect(try ReplayedStoreTests.denied(third) == [pin(8).base64])
+    await third.service.stop()
+  }
+}
