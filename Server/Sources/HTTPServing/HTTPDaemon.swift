@@ -34,8 +34,8 @@ final class HTTPDaemon: @unchecked Sendable {
   /// TLS 1.2 and later. Old clients of the registry are as old as its first release.
   ///
   /// No finite-field Diffie-Hellman: a client names the group, sends any number for its share, and with 8192 bits costs
-  /// a thread half a second for a kilobyte. A few of those a second keep all readers out. Nor P-521, which costs several
-  /// times what other curves do, and which no client needs.
+  /// a thread half a second for a kilobyte. A few of those a second keep all readers out. P-521 is left out, too: it costs
+  /// several times what other curves do, and no client needs it.
   private static let priorities =
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-GROUP-DH-ALL:-DHE-RSA:-GROUP-SECP521R1"
 

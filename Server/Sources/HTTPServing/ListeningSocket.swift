@@ -104,8 +104,8 @@ package struct ListenerIdentity: Sendable, Equatable {
   /// The certificate and its chain, leaf first.
   package let certificatePEM: String
   package let keyPEM: String
-  /// When the leaf or its issuer ends, in Unix seconds. Those above do not count: a cross-signed root that ended keeps nobody
-  /// out who knows the root itself.
+  /// When the first of the certificates ends, in Unix seconds. Of three or more the last does not count: a cross-signed root that
+  /// ended keeps nobody out who knows the root itself.
   package let ends: Int64?
 
   /// No file of either kind comes near.
@@ -118,7 +118,9 @@ package struct ListenerIdentity: Sendable, Equatable {
     do throws(CertificateError) {
       let certificates = try Certificate.certificates(inPEM: certificatePEM)
       _ = try ServerIdentity(certificates: certificates, key: PrivateKey(pem: keyPEM))
-      ends = certificates.prefix(2).compactMap { $0.validity?.notAfter }.min()
+      ends = certificates.prefix(max(2, certificates.count - 1)).compactMap {
+        $0.validity?.notAfter
+      }.min()
     } catch { throw .certificate(reason: "\(error)") }
     self.certificatePEM = certificatePEM
     self.keyPEM = keyPEM

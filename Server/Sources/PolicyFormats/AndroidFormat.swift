@@ -132,7 +132,7 @@ enum AndroidReader {
       remarks.append(.init(.unpinned, name.shown, "is not pinned: its pin-set has no pin"))
     }
     for pin in set.children(named: "pin") {
-      guard pin.attributes["digest"] == "SHA-256" else {
+      guard pin.attributes["digest"]?.uppercased() == "SHA-256" else {
         remarks.append(
           .init(
             .refused, name.shown,

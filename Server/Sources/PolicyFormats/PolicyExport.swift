@@ -140,7 +140,13 @@ extension PinPolicy {
         return rule.isExempt && self.entry(for: host) != nil
           ? .init("\(host)", "is exempt in the file, and stays so: not pinned there") : nil
       }
-      guard entry.enforcement == .enforce else { return nil }
+      guard entry.enforcement == .enforce else {
+        return rule.isExempt || rule.entry.enforcement == .reportOnly
+          ? nil
+          : .init(
+            "\(rule.entry.pattern)",
+            "was refused without a pin in the file, and will be reported only")
+      }
       if rule.isExempt || rule.entry.enforcement == .reportOnly {
         return .init("\(rule.entry.pattern)", "was not refused in the file, and will be")
       }

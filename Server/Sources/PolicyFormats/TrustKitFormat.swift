@@ -164,7 +164,7 @@ extension String {
 }
 
 extension PropertyListValue {
-  /// As Objective-C's `boolValue` has it; `nil` if it has none.
+  /// As TrustKit takes it, as far as people write it; `nil` if it has none.
   fileprivate var flag: Bool? {
     switch self {
     case .boolean(let flag): flag
@@ -183,7 +183,7 @@ extension [String: PropertyListValue] {
 
 /// Writes TrustKit's configuration.
 ///
-/// - TrustKit ends the app for an entry with fewer than two pins, a name under no public suffix, the subdomains of a
+/// - TrustKit ends the app for an entry that enforces and has fewer than two pins, one without any, a name under no public suffix, the subdomains of a
 ///   public suffix, an exemption that no wider entry covers, and a list without hosts.
 /// - A host that is not refused here is exempt if it has no entry and a wider one would refuse it. An exemption is for
 ///   one name.
@@ -215,10 +215,11 @@ enum TrustKitWriter {
             .init(name, "is under no public suffix, and TrustKit ends the app: left out"))
           continue
         }
-        guard !isBelow || !isPublicSuffix(name) else {
+        if isBelow, isPublicSuffix(name) {
           losses.append(
             .init("**.\(name)", "is a public suffix, and TrustKit ends the app: left out"))
-          continue
+          guard let own = group.own else { continue }
+          (entry, isBelow) = (own, false)
         }
       }
       if isBelow, let spared = policy.exemptSubtree(of: .anyDepth(base)) {
@@ -227,7 +228,7 @@ enum TrustKitWriter {
         (entry, isBelow) = (own, false)
       }
       let pins = entry.pinsOfAnyRole(name, &losses)
-      guard pins.count > 1 else {
+      guard pins.count >= (entry.enforcement == .enforce ? 2 : 1) else {
         losses.append(
           .init(name, "has \(pins.count) pin, and TrustKit starts with two or more only: left out"))
         if entry.enforcement == .reportOnly { exempt.append(group.base) }

@@ -175,6 +175,17 @@ struct PolicyFormatTests {
     #expect(read.patterns.map(\.description) == ["**.other.co.uk"])
   }
 
+  @Test("TrustKit's entries that only report are written with one pin")
+  func trustKitReportOnly() throws {
+    var entry = PolicyEntry(
+      .anyDepth(try HostName("e.example")), leaf: PinSet([Pin(Sample.pin("A"))]))
+    entry.enforcement = .reportOnly
+    let policy = PinPolicy(format: .registry, rules: [HostRule(entry)], overlap: .united)
+    let text = try #require(policy.written(as: .trustKit, at: Sample.now)).text
+    let read = try PinPolicy(reading: Array(text.utf8))
+    #expect(read.entry(for: try HostName("a.e.example"))?.enforcement == .reportOnly)
+  }
+
   @Test("OkHttp's patterns are written as they are, and curl's pins with two slashes")
   func code() throws {
     let policy = try Sample.policy("e.example AB", "*.e.example C")

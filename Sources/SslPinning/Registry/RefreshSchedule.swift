@@ -7,8 +7,8 @@ import SslPinningRules
 ///   app do not all ask at once.
 /// - After a failure the next try comes sooner, then later and later: half a minute, doubled each
 ///   time, up to the interval or an hour, whichever is longer; spread over its upper half.
-/// - A server that names a time (`Retry-After`, RFC 9110 §10.2.3) is not asked before, up to that longest pause: whoever
-///   stood before it for a moment must not hold a denial back for a day.
+/// - A server that names a time (`Retry-After`, RFC 9110 §10.2.3) is not asked before, up to that longest pause and
+///   a day at most: whoever stood before it for a moment must not hold a denial back for long.
 /// - Mismatches do not wait for any of this (``RefreshLimiter``).
 struct RefreshSchedule: Sendable {
   static let shortestInterval: Double = 60
@@ -45,7 +45,7 @@ struct RefreshSchedule: Sendable {
   mutating func failed(retryAfter: Double? = nil, at now: Int64) {
     failures = min(failures + 1, 64)
     guard let retryAfter else { return }
-    let wait = min(max(0, retryAfter), longest).rounded(.up)
+    let wait = min(max(0, retryAfter), longest, 86_400).rounded(.up)
     notBefore = max(notBefore, now + Int64(wait))
   }
 

@@ -53,6 +53,8 @@ struct RefreshScheduleTests {
     #expect(schedule(failures: 1, retryAfter: asked).delay(at: 1000, random: 1) == expected)
     let rare = schedule(7200, failures: 1, retryAfter: asked)
     #expect(rare.delay(at: 1000, random: 1) == (expected == 3600 ? 7200 : expected))
+    let weekly = schedule(7 * 86_400, failures: 1, retryAfter: asked)
+    #expect(weekly.delay(at: 1000, random: 1) == (expected == 3600 ? 86_400 : expected))
   }
 
   @Test("a time that the server names is kept, whatever was waited for, and however others fail")

@@ -65,11 +65,16 @@ extension CandidateKey {
 extension DocumentState {
   /// Publishes a key that is held, or vouches for one that is published though nobody announced it, or for the CA of one.
   ///
-  /// - Parameter issuer: the issuer of a held key (``CandidateKey/authority``) that a person has read; `nil` if none was named.
+  /// - Parameter issuer: the key's issuer that a person has read, as ``CandidateKey/authority``; `nil` if none was named.
   package mutating func approve(
     _ pin: SPKIPin, at id: String, under issuer: SPKIPin? = nil, _ request: Request
   ) throws(AdministrationError) -> [HistoryEntry] {
     guard !deniedPins.contains(pin) else { throw .keyDenied(pin) }
+    if let issuer, let listed = keysByEndpoint[id]?.keys.first(where: { $0.pin == pin }),
+      listed.paths.values.contains(where: { ($0.first ?? pin) != issuer })
+    {
+      throw .otherIssuer(pin)
+    }
     if keysByEndpoint[id]?.vouch(for: pin) != true {
       guard let held = keysByEndpoint[id]?.held[pin] else { throw .noSuchKey(pin, .held) }
       guard issuer == nil || issuer == held.authority else { throw .otherIssuer(pin) }

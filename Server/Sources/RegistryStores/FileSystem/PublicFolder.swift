@@ -74,7 +74,7 @@ package struct PublicFolder: ~Copyable {
       rest = rest.dropFirst(count)
     }
     var old = stat()
-    let isThere = fstatat(number, name, &old, 0) == 0
+    let isThere = fstatat(number, name, &old, AT_SYMLINK_NOFOLLOW) == 0
     return (!isThere || Self.outdate(old, by: descriptor)) && fsync(descriptor) == 0
   }
 
@@ -131,6 +131,8 @@ package struct PublicFolder: ~Copyable {
     guard fstat(descriptor, &new) == 0 else { return false }
     guard new.st_mtim.tv_sec <= old.st_mtim.tv_sec else { return true }
     var times = [old.st_mtim, old.st_mtim]
+    // Somebody may have given the old one the last second there is.
+    guard times[1].tv_sec < .max else { return true }
     times[1].tv_sec += 1
     return futimens(descriptor, times) == 0
   }

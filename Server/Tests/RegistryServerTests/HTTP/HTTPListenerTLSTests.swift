@@ -212,7 +212,7 @@ import Testing
   }
 
   @Test(
-    "it ends when the leaf or its issuer does, and not with a cross-signed root above them",
+    "it ends with the first of its certificates, and not with a cross-signed root above them",
     arguments: [(40, 50, 30, 40), (50, 40, 60, 40)])
   func end(_ leaf: Int, _ issuer: Int, _ above: Int, _ end: Int) throws {
     func lasting(_ days: Int) -> Validity { .days(days, from: 1_800_000_000) }

@@ -277,6 +277,23 @@ import Testing
     }
   }
 
+  @Test(
+    "a listed key that nobody announced is vouched for under the issuer that was read, and no other"
+  )
+  func vouchesUnder() throws {
+    var bench = LedgerBench()
+    bench.see([(LedgerBench.here, "", .key(1, under: 101))], 1)
+    bench.see([(LedgerBench.here, "", .key(2, under: 101))], 4)
+    var state = DocumentState()
+    state.keysByEndpoint[Self.a] = bench.endpointKeys
+    #expect(throws: AdministrationError.otherIssuer(pin(2))) {
+      try state.approve(pin(2), at: Self.a, under: pin(103), Self.request)
+    }
+    #expect(state.keysByEndpoint[Self.a]?.keys.last?.isUnannounced == true)
+    _ = try state.approve(pin(2), at: Self.a, under: pin(101), Self.request)
+    #expect(state.keysByEndpoint[Self.a]?.keys.last?.isUnannounced == false)
+  }
+
   @Test("a key that is approved while nobody shows it spares no other one until a probe shows it")
   func approvesUnshown() throws {
     func view(_ keys: UInt8...) -> LedgerBench.View {
