@@ -18,18 +18,18 @@ enum RoadRows {
       try await scene.dial(log, [scene.app], seconds: 65)
       scene.front.stop()
       log.changed()
-      var apps = [scene.app]
+      var states: [RegistryStatus] = []
       for _ in 0..<10 {
         stage.timeline.pass(days: 10)
         let new = try stage.issue(site.host)
         try stage.registry.publish { try $0.list(site.host, new) }
         try site.rotate(to: new)
         // Connections are cut, and the app has slept for ten days: it refreshes before it refuses.
-        apps = [scene.app, try await scene.start()]
+        let apps = [scene.app, try await scene.start()]
         try await scene.dial(log, apps, seconds: 10)
+        // They share a cache: what one fetched from the mirror, the other may find there.
+        states = apps.map(\.client.registryStatus)
       }
-      // They share a cache: what one fetched from the mirror, the other may find there.
-      let states = apps.map(\.client.registryStatus)
       try show(
         states.contains { $0.origin == .mirror } && !states.contains(where: \.isStale),
         "it was not the mirror: \(states)")
