@@ -53,7 +53,8 @@ final class Timeline: Sendable {
       sleep: { try await self.sleep($0) }, random: { 0.5 }, longestRefresh: 20)
   }
 
-  /// Lets one second pass, and returns once all tasks that were due wait again.
+  /// Lets one second pass, and returns once all tasks that were due wait again; after 20 real seconds in any case, since one
+  /// whose app is gone waits no more.
   func second() async throws {
     let (due, resting) = state.withLock { state in
       state.world += 1
@@ -63,7 +64,8 @@ final class Timeline: Sendable {
       return (due.values.map(\.continuation), resting)
     }
     for continuation in due { continuation.resume() }
-    while state.withLock({ $0.sleepers.count }) < resting {
+    let patience = Clocks.system.steady() + 20
+    while state.withLock({ $0.sleepers.count }) < resting, Clocks.system.steady() < patience {
       try await Task.sleep(nanoseconds: 1_000_000)
     }
   }
