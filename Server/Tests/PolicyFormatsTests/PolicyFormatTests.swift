@@ -177,8 +177,7 @@ struct PolicyFormatTests {
 
   @Test("TrustKit's entries that only report are written with one pin")
   func trustKitReportOnly() throws {
-    var entry = PolicyEntry(
-      .anyDepth(try HostName("e.example")), leaf: PinSet([Pin(Sample.pin("A"))]))
+    var entry = PolicyEntry(try HostPattern("**.e.example"), leaf: Sample.pins("A"))
     entry.enforcement = .reportOnly
     let policy = PinPolicy(format: .registry, rules: [HostRule(entry)], overlap: .united)
     let text = try #require(policy.written(as: .trustKit, at: Sample.now)).text
