@@ -218,7 +218,7 @@ enum TrustKitWriter {
         if isBelow, isPublicSuffix(name) {
           losses.append(
             .init("**.\(name)", "is a public suffix, and TrustKit ends the app: left out"))
-          guard let own = group.own else { continue }
+          guard policy.patterns.contains(.exact(group.base)), let own = group.own else { continue }
           (entry, isBelow) = (own, false)
         }
       }
