@@ -38,11 +38,11 @@ final class ConnectionDeadlines: Sendable {
     /// Those of callers that may have only so many, and how many each has. Behind a trusted proxy are many callers.
     var limited: Set<ObjectIdentifier> = []
     var counts: [[UInt8]: Int] = [:]
-    /// How many of each were handed over, and no thread has begun with; and all of them.
+    /// The connections that were handed over and that no thread has begun with: of each caller, and in all.
     var queued: [[UInt8]: Int] = [:]
     var inQueue = 0
 
-    /// One of a caller stands there no more; false if none did.
+    /// Takes one of a caller out of the queue; false if none is in it.
     mutating func leaveQueue(_ bucket: [UInt8]) -> Bool {
       guard let number = queued[bucket] else { return false }
       queued[bucket] = number > 1 ? number - 1 : nil
@@ -81,7 +81,7 @@ final class ConnectionDeadlines: Sendable {
   /// A connection that was counted could not be handed over.
   func giveUp(_ bucket: [UInt8]) { open.withLock { _ = $0.leaveQueue(bucket) } }
 
-  /// Nobody will begin with those that were counted.
+  /// Empties the queue: the library has lost its connections.
   func forgetQueue() { open.withLock { ($0.queued, $0.inQueue) = ([:], 0) } }
 
   /// A connection began.

@@ -296,14 +296,14 @@ enum HTTPCallbacks {
 /// How many connections a daemon was given with which no thread of its has begun.
 ///
 /// The library drops some without a word, as it does out of memory, and each would take a place for ever. So if none began for a
-/// minute, those that wait count no more. No sooner: the threads may work on handshakes for many seconds, and as many
-/// connections again would be let in. If a thread begins with them after all, they count as before.
+/// minute, those that wait count no more. A shorter wait would let as many in again while the threads work on handshakes, which can
+/// take many seconds. If a thread begins with them after all, they count as before.
 struct ConnectionQueue {
   private var lastBegun = 0
   private var looks = 0
   private var lost = 0
 
-  /// How often it is looked within a minute.
+  /// Looks per minute.
   static let patience = 300
 
   /// Called every 200 milliseconds.

@@ -68,9 +68,9 @@ package final class HTTPServer: Sendable {
         return false
       },
       take: { socket, address, length in
+        let peer = HTTPDaemon.peer(address)
         // Behind the lock: a daemon that has been stopped must not be given any.
         running.withLock { running in
-          let peer = HTTPDaemon.peer(address)
           guard let running, site.admits(peer) else {
             close(socket)
             return

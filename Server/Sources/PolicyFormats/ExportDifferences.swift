@@ -5,8 +5,8 @@ import SslPinningRules
 ///
 /// - Clients are asked, not lists: what each side demands of a host is put to the clients' own policy, with every
 ///   chain that differs in a key which either side lists.
-/// - Each pattern is asked by hosts that stand for all that it matches. Hosts that the other side does not pin are told
-///   by those who leave them out, and so are unlisted hosts of a list whose entries are united.
+/// - Each pattern is asked by hosts that stand for all that it matches. A host that the other side does not pin is told
+///   by whoever leaves it out. The same goes for unlisted hosts, if the list unites its entries.
 /// - A host that only reports refuses nobody.
 extension PinPolicy {
   /// - Parameter read: the other list as its clients read it.

@@ -183,8 +183,8 @@ extension [String: PropertyListValue] {
 
 /// Writes TrustKit's configuration.
 ///
-/// - TrustKit ends the app for an entry that enforces and has fewer than two pins, one without any, a name under no public suffix, the subdomains of a
-///   public suffix, an exemption that no wider entry covers, and a list without hosts.
+/// - TrustKit ends the app for an entry with fewer than two pins (one, if it only reports), a name under no public
+///   suffix, the subdomains of a public suffix, an exemption that no wider entry covers, and a list without hosts.
 /// - A host that is not refused here is exempt if it has no entry and a wider one would refuse it. An exemption is for
 ///   one name.
 ///

@@ -294,7 +294,7 @@ struct PolicyReadingTests {
     let policy = try Self.android(expiration: text, pin: Sample.pin("A").base64)
     #expect(policy.rules.map(\.unpinnedFrom) == [end])
     #expect(
-      policy.remarks.map(\.kind).filter { $0 != .unpinnedOnMacOS } == (end == nil ? [.refused] : [])
+      policy.remarks.map(\.kind) == (end == nil ? [.refused] : [])
     )
   }
 
@@ -372,7 +372,7 @@ struct PolicyReadingTests {
       pins: "AB", more: ["TSKExpirationDate": .string(text)])
     #expect(policy.rules.map(\.unpinnedFrom) == [end])
     #expect(
-      policy.remarks.map(\.kind).filter { $0 != .unpinnedOnMacOS } == (end == nil ? [.unclear] : [])
+      policy.remarks.map(\.kind) == (end == nil ? [.unclear] : [])
     )
   }
 
@@ -384,7 +384,7 @@ struct PolicyReadingTests {
       let policy = try Self.trustKit(
         pins: pins, more: ["TSKEnforcePinning": .boolean(isEnforced)])
       #expect(
-        policy.remarks.map(\.kind).filter { $0 != .unpinnedOnMacOS }
+        policy.remarks.map(\.kind)
           == (isRefused ? [.refused] : []), "\(pins)")
     }
   }
@@ -398,7 +398,8 @@ struct PolicyReadingTests {
     return try PinPolicy(
       reading: Array(
         PropertyListText.document([
-          "TSKPinnedDomains": .dictionary(["a.example": .dictionary(entry)])
+          "TSKPinnedDomains": .dictionary(["a.example": .dictionary(entry)]),
+          "TSKIgnorePinningForUserDefinedTrustAnchors": .boolean(false),
         ]).utf8))
   }
 

@@ -19,7 +19,7 @@ public struct RegistryStatus: Hashable, Sendable {
 
   /// Whether the last good registry is kept for the next start.
   public enum Storage: Hashable, Sendable {
-    /// It is; a bundled one without a version only once the registry has answered.
+    /// The registry in force is stored. A bundled one without a version is stored once the registry has answered.
     case kept
     /// The app chose ``RegistryStorage/none``.
     case off

@@ -53,7 +53,7 @@ struct RowResult: Sendable {
   /// Runs a row.
   ///
   /// - Parameter limit: after so many seconds a row that hangs is given up. It goes on in the background.
-  static func run(_ row: Row, limit: Double = 600) async -> RowResult {
+  static func run(_ row: Row, limit: Double = 180) async -> RowResult {
     await withCheckedContinuation { continuation in
       let waiting = Locked<CheckedContinuation<RowResult, Never>?>(continuation)
       let end: @Sendable (RowResult) -> Void = { result in

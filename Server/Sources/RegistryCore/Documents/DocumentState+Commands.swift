@@ -359,7 +359,7 @@ public enum AdministrationError: Error, Equatable, Sendable {
   case keyExists(SPKIPin)
   /// The key is denied.
   case keyDenied(SPKIPin)
-  /// The held key stands under another issuer than the one that was read.
+  /// The key is shown under another issuer than the one that was read.
   case otherIssuer(SPKIPin)
   /// The endpoint has so many announced keys already that no probe has seen, as many as whoever asks may leave there.
   case tooManyAnnounced(String, Int)

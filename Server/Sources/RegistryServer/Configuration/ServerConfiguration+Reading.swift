@@ -131,12 +131,14 @@ extension ServerConfiguration {
     @Sendable func resolved(_ path: String) -> [String] {
       URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().pathComponents
     }
-    // One that does not answer is no reason not to start.
-    guard let directory = publishing.directory,
-      CopyReader.at(directory).answer({ [keySetsDirectory] in
-        resolved(directory) == resolved(keySetsDirectory)
-      }) == true
-    else { return }
+    guard let directory = publishing.directory else { return }
+    let isSame = CopyReader.at(directory).answer { [keySetsDirectory] in
+      resolved(directory) == resolved(keySetsDirectory)
+    }
+    // One that does not answer is no reason not to start: then their names alone tell.
+    let isNamedSo =
+      URL(filePath: directory).standardized == URL(filePath: keySetsDirectory).standardized
+    guard isSame ?? isNamedSo else { return }
     throw publish.invalid(
       "dir", "\(directory) has the key sets, and copies of documents would take their place",
       hint: "another directory")

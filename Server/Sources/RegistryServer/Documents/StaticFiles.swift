@@ -54,15 +54,12 @@ final class StaticFiles: Sendable {
 
   private let directory: String
   private let copying: @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void
-  private let later: Later
+  private let later: CopyReader.Later
   private let report: @Sendable (_ file: String, _ outcome: Outcome) -> Void
   private let queue: DispatchQueue
   /// One thing after the other is told, and nothing after the end. Apart from the writing, which may not end.
   private let telling = DispatchQueue(label: "what became of published files")
   private let state = Locked(State())
-
-  /// Has something done after so many seconds.
-  typealias Later = @Sendable (_ seconds: Int, _ work: @escaping @Sendable () -> Void) -> Void
 
   /// Seconds until what could not be written is written again.
   static let pause = 2
@@ -112,10 +109,7 @@ final class StaticFiles: Sendable {
     copying: @escaping @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void = {
       _, _ in
     },
-    later: @escaping Later = { seconds, work in
-      let end = DispatchTime.now() + .seconds(seconds)
-      DispatchQueue.global().asyncAfter(deadline: end) { work() }
-    },
+    later: @escaping CopyReader.Later = CopyReader.later,
     report: @escaping @Sendable (_ file: String, _ outcome: Outcome) -> Void
   ) {
     self.directory = directory

@@ -66,6 +66,14 @@ package struct PublicFolder: ~Copyable {
   private borrowing func write(
     _ bytes: [UInt8], to descriptor: Int32, inPlaceOf name: String
   ) -> Bool {
+    guard Self.append(bytes, to: descriptor) else { return false }
+    var old = stat()
+    let isThere = fstatat(number, name, &old, AT_SYMLINK_NOFOLLOW) == 0
+    return (!isThere || Self.outdate(old, by: descriptor)) && fsync(descriptor) == 0
+  }
+
+  /// Writes all bytes; false and `errno` on failure.
+  package static func append(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
@@ -73,9 +81,7 @@ package struct PublicFolder: ~Copyable {
       guard count > 0 else { return false }
       rest = rest.dropFirst(count)
     }
-    var old = stat()
-    let isThere = fstatat(number, name, &old, AT_SYMLINK_NOFOLLOW) == 0
-    return (!isThere || Self.outdate(old, by: descriptor)) && fsync(descriptor) == 0
+    return true
   }
 
   /// Removes a file, if it is there.
@@ -163,15 +169,13 @@ package final class CopyReader: Sendable {
 
   private static let readers = Locked<[String: CopyReader]>([:])
 
-  /// - Parameter later: passes the time until something is done.
-  package init(
-    later: @escaping Later = { seconds, work in
-      let end = DispatchTime.now() + .seconds(seconds)
-      DispatchQueue.global().asyncAfter(deadline: end) { work() }
-    }
-  ) {
-    self.later = later
+  /// By the system's time.
+  package static let later: Later = { seconds, work in
+    DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { work() }
   }
+
+  /// - Parameter later: passes the time until something is done.
+  package init(later: @escaping Later = CopyReader.later) { self.later = later }
 
   /// One for each directory: of one that hangs, no second thread waits.
   package static func at(_ directory: String) -> CopyReader {

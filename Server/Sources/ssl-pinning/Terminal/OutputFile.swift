@@ -226,7 +226,7 @@ struct StagedFile {
       isKept || mode & 0o004 != 0
       ? nil
       : "warning: \(name) is no longer of the group that could read it; hint: chgrp, or run this as its owner"
-    guard fchmod(descriptor, mode) == 0, Self.append(bytes, to: descriptor),
+    guard fchmod(descriptor, mode) == 0, PublicFolder.append(bytes, to: descriptor),
       !isThere || PublicFolder.outdate(old, by: descriptor), fsync(descriptor) == 0
     else {
       let code = errno
@@ -254,17 +254,6 @@ struct StagedFile {
 
   /// Leaves what is in place as it is.
   func giveUp() { unlinkat(directory, beside, 0) }
-
-  private static func append(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return false }
-      rest = rest.dropFirst(count)
-    }
-    return true
-  }
 
   static func unwritable(_ name: String, _ code: Int32) -> CommandFailure {
     .couldNotFindOut("cannot write \(name): \(Terminal.reason(code))")

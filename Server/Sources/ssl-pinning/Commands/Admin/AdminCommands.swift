@@ -13,7 +13,7 @@ enum AdminCommands {
   static let why = Flag.text("--why", "TEXT", "for the history and for whoever reads it")
   private static let issuer = Flag.text(
     "--issuer", "PIN",
-    "the pin of the CA that issued its certificate, as you have read it: refuses if it is another by now"
+    "the pin of the CA that issued its certificate, as you have read it: the approval is refused if it is another by now"
   )
   private static let force = Flag(
     "--force", "also where hosts are left without a key that their servers show")
