@@ -45,6 +45,17 @@ public final class FullPort: Sendable {
   }
 }
 
+/// The kernel's number of the IPv4 socket that listens on a port; nil if there is none.
+///
+/// Whether a server has let go of its port is seen by this number alone: the port may be another
+/// test's in the same moment, and answer.
+public func listener(on port: UInt16) throws -> Substring? {
+  let table = try String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)
+  let place = ":" + String(UInt32(port) | 0x1_0000, radix: 16, uppercase: true).dropFirst()
+  return table.split(separator: "\n").lazy.map { $0.split(separator: " ") }
+    .first { $0.count > 9 && $0[1].hasSuffix(place) && $0[3] == "0A" }.map { $0[9] }
+}
+
 /// A raw non-blocking TCP socket on loopback.
 final class LoopbackSocket: Sendable {
   let descriptor: Int32
