@@ -95,11 +95,16 @@ struct AdminTests {
       row.contains("CN=") && row.contains(" s ") && row.contains(" ago ")
         && row.contains(" direct "), "\(row)")
     #expect(try await !stage.document().contains(waiting))
-    let approved = try await Tool.run(
-      [
-        "admin", "approve", waiting, "--server", stage.address, "--config-path",
-        site.directory.path(),
-      ] + stage.endpoint)
+    // The pin of its issuer stands in the list, and an approval that names another one is refused.
+    let issuer = try SPKIPin(certificateDER: try #require(unknown.intermediates.first).der).base64
+    #expect(row.contains(" \(issuer) "), "\(row)")
+    let approve = [
+      "admin", "approve", waiting, "--server", stage.address, "--config-path",
+      site.directory.path(), "--issuer",
+    ]
+    let refused = try await Tool.run(approve + [announced] + stage.endpoint)
+    #expect(refused.exitCode != 0 && refused.stderr.contains("issue"), "\(refused.stderr)")
+    let approved = try await Tool.run(approve + [issuer] + stage.endpoint)
     #expect(approved.exitCode == 0, "\(approved.stderr)")
     #expect(try await stage.document().contains(waiting))
 

@@ -12,8 +12,8 @@ enum AdminLists {
       "admin pending", "list what waits for a person: keys, and changes for a second one",
       flags: AdminCall.flags,
       notes: [
-        "With its issuer, how long the key has waited, when it was last seen, how many apps reported it, and which\n"
-          + "vantage points saw it.\n"
+        "With its issuer and that one's pin (admin approve --issuer), how long the key has waited, when it was last\n"
+          + "seen, how many apps reported it, and which vantage points saw it.\n"
           + "A key that nobody has seen for a while is perhaps gone again. --json has the keys alone.",
         AdminCommands.notes,
       ], run: pending),
@@ -41,13 +41,19 @@ enum AdminLists {
     }
     let now = Int64(Date().timeIntervalSince1970)
     var table = TextTable(
-      header: ["FILE", "ENDPOINT", "PIN", "ISSUER", "WAITS", "LAST SEEN", "APPS", "BY", "BECAUSE"])
+      header: [
+        "FILE", "ENDPOINT", "PIN", "ISSUER", "ISSUER PIN", "WAITS", "LAST SEEN", "APPS", "BY",
+        "BECAUSE",
+      ])
     for item in items {
       let candidate = item["candidate"]?.objectValue
+      let chain = candidate?["chain"]?.arrayValue?.compactMap(\.objectValue) ?? []
       table.add([
         item["file"]?.stringValue ?? "", item["endpoint"]?.stringValue ?? "",
         candidate?["pin"]?.stringValue ?? "",
-        candidate?["chain"]?.arrayValue?.first?.objectValue?["issuer"]?.stringValue ?? "",
+        chain.first?["issuer"]?.stringValue ?? "",
+        // A certificate that signed itself is its own issuer.
+        (chain.dropFirst().first ?? candidate)?["pin"]?.stringValue ?? "",
         span(candidate?["firstSeen"], to: now), span(candidate?["lastSeen"], to: now) + " ago",
         apps(candidate?["met"]?.objectValue),
         (candidate?["vantages"]?.arrayValue ?? []).compactMap(\.stringValue)
