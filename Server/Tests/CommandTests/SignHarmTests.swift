@@ -121,6 +121,28 @@ struct SignHarmTests {
     }
   }
 
+  @Test(
+    "a clock that would have the statement end before the last one's date is wrong, unless --issued is given",
+    arguments: [(89, 90), (91, 92), (91, 90), (31, 30)] as [(Int64, Int64)])
+  func clockBehind(ahead: Int64, days: Int64) async throws {
+    let stage = try Format2Stage()
+    let now = Int64(Date().timeIntervalSince1970)
+    let last = now + ahead * Format2Stage.day
+    let date = Date(timeIntervalSince1970: Double(last)).ISO8601Format()
+    try await stage.makeSet()
+    try await stage.must(
+      "\(Self.daily) --first --key-sets sets.json --issued \(last) payload.json --out app.json")
+    let line = "\(Self.daily) app.json --out app.json --expires-days \(days)"
+    if ahead > days {
+      try await refuse(
+        stage, line, ", and the statement published last was issued on \(date): ")
+      #expect(try await stage.run("\(line) --issued \(now)").exitCode == 0)
+    } else {
+      #expect(try await stage.run(line).exitCode == 0)
+    }
+    #expect(try stage.statement()["version"] == .number(2))
+  }
+
   @Test("a date more than a year ahead is told", arguments: [365, 367] as [Int64])
   func issuedAhead(days: Int64) async throws {
     let stage = try Format2Stage()

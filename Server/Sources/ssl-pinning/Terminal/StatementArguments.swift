@@ -14,7 +14,8 @@ enum StatementArguments {
   private static let version = Flag.number(
     "--version", "N", "above the one published last; by default one more, 1 in a new epoch",
     in: 0...JSONNumber.greatestInteger)
-  private static let issued = Flag.unixTime("--issued", "the statement's date; now by default")
+  private static let issued = Flag.unixTime(
+    "--issued", "the statement's date, whatever the last one says; now by default")
   private static let days = Flag.number(
     "--expires-days", "DAYS",
     "how long it is valid; 90 by default, 400 at most; with --retired 36500, any number",
@@ -130,7 +131,7 @@ enum StatementArguments {
       published: statements.map { ($0.document.place, $0.statement.number) },
       before: documents.lists(of: registry),
       settings: try changes(invocation, after: statement), version: invocation[version],
-      issued: invocation[issued] ?? now,
+      issued: invocation[issued] ?? now, isDated: invocation[issued] != nil,
       // Clients that were away must meet a retired one, whenever they come back.
       lifetime: (invocation[days] ?? (invocation[retired] ? longest : 90)) * 86_400,
       isRetired: invocation[retired], loosens: invocation[allowLoosening])

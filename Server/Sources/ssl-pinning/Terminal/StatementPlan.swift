@@ -27,6 +27,8 @@ struct StatementPlan {
   let version: Int64?
   /// Unix time in seconds.
   let issued: Int64
+  /// Whether the operator named that date. Else it is this machine's clock.
+  let isDated: Bool
   /// In seconds.
   let lifetime: Int64
   let isRetired: Bool
@@ -102,6 +104,8 @@ struct StatementPlan {
   /// A date ahead that would end a pin which counts today is refused, and so is a list in which a host's
   /// last pin is over. One pin of several that is over is a warning: daily signing must not stop for it.
   ///
+  /// A clock by which the statement would end before the last one was issued is wrong, unless that date was.
+  ///
   /// - Parameter clock: Unix time in seconds.
   func document(
     of payload: JSONObject, at clock: Int64
@@ -113,6 +117,12 @@ struct StatementPlan {
           + " hint: a later --issued")
     }
     if let last, terms.issued < last.issued {
+      guard isDated || terms.expires > last.issued else {
+        throw .no(
+          "this machine's clock says \(dateText(clock)), and the statement published last was issued on"
+            + " \(dateText(last.issued)): the next one would end before that, on \(dateText(terms.expires)), and every"
+            + " client would refuse it; hint: set the clock, or --issued if that date was wrong")
+      }
       Terminal.say(
         "warning: the statement is issued on \(dateText(terms.issued)), before the one that it follows, of"
           + " \(dateText(last.issued)): no client holds its clock against the later date any more; hint: is this"
