@@ -261,6 +261,60 @@ struct CATests {
   }
 
   @Test(
+    "signs nothing by a clock that says a time before a certificate at hand begins",
+    arguments: ["root", "middle", "leaf", "none"])
+  func clockBehind(ahead: String) async throws {
+    try await withTemporaryDirectory { directory in
+      let now = Int64(Date().timeIntervalSince1970)
+      func validity(_ name: String) -> Validity {
+        Validity(
+          notBefore: now + (name == ahead ? 9000 : -60), notAfter: now + 30 * 86_400)
+      }
+      let root = try CertificateAuthority.makeRoot(name: "Root", validity: validity("root"))
+      let middle = try root.issueIntermediate(name: "Middle", validity: validity("middle"))
+      try FileManager.default.createDirectory(
+        at: directory.file("own-ca"), withIntermediateDirectories: true)
+      try directory.write(try middle.key.pem, to: "own-ca/ca.key")
+      try directory.write(middle.chain.map(\.pem).joined(), to: "own-ca/ca.pem")
+      for (file, part) in [("renewed", "leaf"), ("old", "old"), ("old.next", "leaf")] {
+        let server = try middle.issue(names: ["a.example"], validity: validity(part))
+        try directory.write(try server.keyPEM, to: file + ".key")
+        try directory.write(server.certificateChainPEM, to: file + ".pem")
+      }
+      for words in [
+        ["issue", "b.example"], ["renew", "--same-key", "renewed.pem"], ["rotate", "renewed.pem"],
+        ["rotate", "--switch", "old.pem"],
+      ] {
+        let outcome = try await Self.run(directory, ["ca"] + words)
+        let isSigned = ahead == "none" || ahead == "leaf" && words[0] == "issue"
+        #expect(outcome.exitCode == (isSigned ? 0 : 1), "\(words): \(outcome.stderr)")
+        #expect(outcome.stderr.contains("hint: set the clock") != isSigned, "\(outcome.stderr)")
+      }
+    }
+  }
+
+  @Test(
+    "makes no certificate that ends before the one in place, unless --days says so",
+    arguments: [["renew", "--same-key"], ["rotate"]])
+  func shortened(command: [String]) async throws {
+    try await withTemporaryDirectory { directory in
+      _ = try await Self.must(directory, "ca", "init")
+      _ = try await Self.must(directory, "ca", "issue", "long.example", "--days", "91")
+      _ = try await Self.must(directory, "ca", "issue", "a.example")
+      let before = try Self.text(directory, "long.example.pem")
+      let refused = try await Self.run(directory, ["ca"] + command + ["long.example.pem"])
+      #expect(refused.exitCode == 1)
+      #expect(refused.stderr.contains(", before long.example.pem, on "), "\(refused.stderr)")
+      #expect(try Self.text(directory, "long.example.pem") == before)
+      #expect(!FileManager.default.fileExists(atPath: directory.path("long.example.next.key")))
+      for words in [["long.example.pem", "--days", "90"], ["a.example.pem"]] {
+        let outcome = try await Self.run(directory, ["ca"] + command + words)
+        #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      }
+    }
+  }
+
+  @Test(
     "writes a .p12 that openssl reads, and reads those of openssl, the old kind as well",
     arguments: [[], ["--old-p12"]])
   func pkcs12(flags: [String]) async throws {

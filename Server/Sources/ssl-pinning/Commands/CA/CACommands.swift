@@ -122,7 +122,8 @@ enum CARenew {
     flags: [OwnAuthority.flag.description, sameKey.description, CAIssue.days.description],
     notes: [
       "The names stay. The old certificate is kept as FILE.old-1.pem. A new key is a rotation, which apps have to\n"
-        + "be told of before a server has it: ca rotate."
+        + "be told of before a server has it: ca rotate. If the old one is valid for longer than 90 days, --days says how\n"
+        + "long the new one is."
     ],
     run: run)
 
@@ -224,7 +225,7 @@ private struct ServerFiles {
     try KeyFiles.identity(certificates: certificates, key: key)
   }
 
-  /// A certificate with the names of the present one.
+  /// A certificate with the names of the present one. It ends no earlier, unless the user says how long it is valid.
   func issued(
     by own: OwnAuthority, for key: PrivateKey, _ invocation: Invocation
   ) throws(CommandFailure) -> ServerIdentity {
@@ -238,10 +239,19 @@ private struct ServerFiles {
         "\(certificates) is of another authority than \(own.directory), and apps that trust that one would refuse"
           + " what this one signs; hint: --dir DIR")
     }
+    try OwnAuthority.refuseClock(before: [present], of: certificates)
+    let now = OwnAuthority.now
+    let validity = Validity.days(Int(invocation[CAIssue.days] ?? 90), from: now)
+    let end = present.validity?.notAfter ?? 0
+    guard invocation[CAIssue.days] != nil || validity.notAfter >= end else {
+      throw .no(
+        "this machine's clock says \(RFC3339.text(now)), and a new certificate would end on"
+          + " \(RFC3339.text(validity.notAfter)), before \(certificates), on \(RFC3339.text(end)); hint: is the clock"
+          + " behind? if not, --days DAYS says how long it is valid")
+    }
     do throws(CertificateError) {
       return try own.authority.issue(
-        names: present.names.map(\.text), key: key,
-        validity: .days(Int(invocation[CAIssue.days] ?? 90), from: OwnAuthority.now))
+        names: present.names.map(\.text), key: key, validity: validity)
     } catch { throw .no("\(certificates): \(error)") }
   }
 
@@ -285,6 +295,7 @@ private struct ServerFiles {
     guard leaf.isSigned(by: own.authority.certificate) else {
       throw .no("\(next.certificates) is not of the authority in \(own.directory); hint: --dir DIR")
     }
+    try OwnAuthority.refuseClock(before: [leaf], of: next.certificates)
     guard leaf.validity.map({ $0.notAfter > OwnAuthority.now }) ?? false else {
       throw .no(
         "\(next.certificates) has ended; hint: ca renew \(next.certificates) --same-key")

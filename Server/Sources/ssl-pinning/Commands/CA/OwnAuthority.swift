@@ -37,6 +37,7 @@ struct OwnAuthority {
     guard authority.certificate.isAuthority else {
       throw .no("\(directory)/ca.pem is no authority")
     }
+    try Self.refuseClock(before: chain, of: directory + "/ca.pem")
     guard let validity = authority.root.validity, validity.notAfter > Self.now else {
       throw .no("\(directory)/ca.pem has ended; hint: ca init --dir DIR makes another")
     }
@@ -53,6 +54,19 @@ struct OwnAuthority {
   }
 
   static func directory(_ invocation: Invocation) -> String { invocation[flag] ?? "own-ca" }
+
+  /// Refuses a clock that says a time before certificates begin that are here already: what it dates may have
+  /// ended for everybody else.
+  static func refuseClock(
+    before certificates: [Certificate], of path: String
+  ) throws(CommandFailure) {
+    let now = Self.now
+    for begin in certificates.compactMap({ $0.validity?.notBefore }) where begin > now {
+      throw .no(
+        "this machine's clock says \(RFC3339.text(now)), and \(path) begins on"
+          + " \(RFC3339.text(begin)); hint: set the clock")
+    }
+  }
 
   /// The moment to count days from.
   static var now: Int64 { Int64(Date().timeIntervalSince1970) }
