@@ -51,8 +51,33 @@ struct PrivateKeyTests {
       let before = try Data(contentsOf: stage.directory.file(name))
       let outcome = try await stage.run("\(line) --out", also: [stage.path(name)])
       #expect(outcome.exitCode == 2 && outcome.stdout.isEmpty)
-      #expect(outcome.stderr.contains("is a private key, and is not replaced"))
+      #expect(outcome.stderr.contains("holds a private key, and is not replaced"))
       #expect(try Data(contentsOf: stage.directory.file(name)) == before)
+    }
+  }
+
+  @Test("are not replaced in DER or PKCS #12 either, which other files in DER are")
+  func replacedBinary() async throws {
+    let directory = try TemporaryDirectory()
+    let authority = try CertificateAuthority.makeRoot(name: "Root")
+    let pem = try authority.key.pem
+    let der = try #require(
+      Data(base64Encoded: pem.split(separator: "\n").dropFirst().dropLast().joined()))
+    let p12 = try PKCS12(certificates: authority.chain, key: authority.key)
+      .der(password: "horse", name: "a", protection: .current)
+    try directory.write(
+      #"{"keys":[{"domainName":"a.example","key":"\#(Format2Stage.pin)"}]}"#, to: "payload.json")
+    for (bytes, isKept) in [
+      ([UInt8](der), true), (p12, true), (authority.root.der, false),
+      (try authority.key.publicKeyDER, false),
+    ] {
+      try directory.write(bytes, to: "out")
+      let outcome = try await Tool.run(
+        "export", "--to", "nspinneddomains", directory.path("payload.json"), "--out",
+        directory.path("out"))
+      #expect(outcome.exitCode == (isKept ? 2 : 0), "\(outcome.stderr)")
+      let after = [UInt8](try Data(contentsOf: directory.file("out")))
+      #expect((after == bytes) == isKept)
     }
   }
 }

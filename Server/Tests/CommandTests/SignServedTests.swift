@@ -136,7 +136,7 @@ struct SignServedTests {
     #expect(try bytes(stage, "root0.pem") == near.1)
     #expect(try stage.statement("far/root0.pem")["version"] == .number(2))
     let refused = try await sign("root1.pem")
-    #expect(refused.exitCode == 2 && refused.stderr.contains("is a private key, and is not"))
+    #expect(refused.exitCode == 2 && refused.stderr.contains("holds a private key, and is not"))
     #expect(try await sign("app.json").exitCode == 0)
     #expect(try stage.statement("far/app.json")["version"] == .number(2))
     #expect(try bytes(stage, "app.json") == near.0)

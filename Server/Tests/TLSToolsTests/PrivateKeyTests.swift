@@ -42,6 +42,30 @@ struct PrivateKeyTests {
     #expect(throws: CertificateError.self) { try PrivateKey(pem: locked.stdout) }
   }
 
+  @Test("are known by their form in DER, and nothing public is taken for one")
+  func forms() async throws {
+    let openssl = try OpenSSLCommand()
+    try openssl.write(Array(try PrivateKey.generate(.rsa(bits: 2048)).pem.utf8), to: "rsa")
+    try openssl.write(Array(try PrivateKey.generate(.p256).pem.utf8), to: "ec")
+    try openssl.write(Array(try PrivateKey.generate(.ed25519).pem.utf8), to: "ed")
+    for (isKey, line) in [
+      (true, "pkey -in rsa"), (true, "pkey -in ec"), (true, "pkey -in ed"),
+      (true, "rsa -in rsa -traditional"), (true, "ec -in ec"),
+      (true, "pkcs8 -topk8 -in ec -passout pass:horse"),
+      (true, "pkcs8 -topk8 -in rsa -passout pass:horse -v1 PBE-SHA1-3DES"),
+      (false, "pkey -in rsa -pubout"), (false, "rsa -in rsa -RSAPublicKey_out"),
+      (false, "ec -in ec -pubout"), (false, "req -new -key ec -subj /CN=a"),
+      (false, "req -x509 -new -key ec -subj /CN=a"),
+    ] {
+      let words = line.split(separator: " ").map(String.init)
+      let der = try await openssl.make("out", words + ["-outform", "DER"])
+      #expect(PrivateKey.hasForm(of: der) == isKey, "\(line)")
+    }
+    for bytes in [[], [0x30], [0x30, 0], Array("{}".utf8), [0x30, 3, 2, 1, 3]] as [[UInt8]] {
+      #expect(!PrivateKey.hasForm(of: bytes))
+    }
+  }
+
   @Test("a key file is the owner's alone, is never overwritten, and is replaced only when asked")
   func files() throws {
     let directory = try TemporaryDirectory()

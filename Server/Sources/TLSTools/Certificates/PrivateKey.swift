@@ -68,6 +68,22 @@ public struct PrivateKey: Sendable {
     self.init(owning: key)
   }
 
+  /// Whether bytes have the form of a private key in DER.
+  ///
+  ///     SEQUENCE { version INTEGER   -- 0 or 1
+  ///       … }                                                    PKCS#1, PKCS#8, SEC 1
+  ///     SEQUENCE { encryptionAlgorithm SEQUENCE, OCTET STRING }  encrypted PKCS#8 (RFC 5958 section 3)
+  public static func hasForm(of der: [UInt8]) -> Bool {
+    var outer = DERReader(der[...])
+    guard let key = try? outer.element(tag: .sequence, what: "key") else { return false }
+    var fields = DERReader(key.contents)
+    if let version = try? fields.element(tag: .integer, what: "version") {
+      return version.contents == [0] || version.contents == [1]
+    }
+    return (try? fields.element(tag: .sequence, what: "encryptionAlgorithm")) != nil
+      && fields.nextTag == .octetString
+  }
+
   /// The key as unencrypted PKCS#8 (RFC 5958) in PEM. This is the secret itself.
   public var pem: String {
     get throws(CertificateError) {

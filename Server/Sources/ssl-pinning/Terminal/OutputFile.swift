@@ -2,6 +2,7 @@ import CanonicalJSON
 import Foundation
 import RegistryServer
 import RegistryStores
+import TLSTools
 
 /// `--out`: a result into a file instead of standard output.
 ///
@@ -80,12 +81,14 @@ enum OutputFile {
     }
   }
 
-  /// Refuses to take the place of a private key.
+  /// Refuses to take the place of a private key: in PEM, DER or PKCS #12.
   static func refusePrivateKey(_ target: Target) throws(CommandFailure) {
     // What is no file of ours to read is no key either: those are small.
-    let old = try? InputFile.read(target.path, limit: KeyArgument.maximumBytes)
-    guard !String(decoding: old ?? [], as: UTF8.self).contains("PRIVATE KEY-----") else {
-      throw .usage("\(target) is a private key, and is not replaced; hint: another --out")
+    let old = (try? InputFile.read(target.path, limit: KeyArgument.maximumBytes)) ?? []
+    let isPEM = String(decoding: old, as: UTF8.self).contains("PRIVATE KEY-----")
+    guard !isPEM, !PrivateKey.hasForm(of: old), !PKCS12.hasForm(of: old) else {
+      throw .usage(
+        "\(target) holds a private key, and is not replaced; hint: another --out")
     }
   }
 
