@@ -144,10 +144,15 @@ public enum BundledCertificates {
     return all
   }
 
-  /// All certificates that a bundle ships (`.cer`, `.der`, `.crt`, `.pem`), in the order of their
-  /// files' names. One that cannot be read is an error.
+  /// All certificates that a bundle ships, one a file (`.cer`, `.der`, `.crt`, `.pem`), in the order of their
+  /// files' names.
   ///
-  /// - Throws: ``FixedPinsError``: `noCertificateFile`, `badCertificateFile`.
+  /// - A file that cannot be read is an error. So is one with several certificates: other libraries ship all
+  ///   public CAs in such a file, and pins that any CA meets pin nothing. Name a chain that is meant
+  ///   with ``read(files:)``.
+  /// - Hazard: every file counts, whatever it is there for. If the bundle has certificates for other purposes,
+  ///   such as a public CA's root, name yours with ``read(files:)``.
+  /// - Throws: ``FixedPinsError``: `noCertificateFile`, `badCertificateFile`, `severalCertificates`.
   public static func read(in bundle: Bundle) throws(FixedPinsError) -> [Data] {
     // Not `urls(forResourcesWithExtension:)`: it gives another type on Linux.
     let folder = bundle.resourceURL ?? bundle.bundleURL
@@ -155,6 +160,14 @@ public enum BundledCertificates {
     let urls = names.sorted().map { folder.appendingPathComponent($0) }
       .filter { ["cer", "der", "crt", "pem"].contains($0.pathExtension.lowercased()) }
     guard !urls.isEmpty else { throw .noCertificateFile(bundle: bundle.bundlePath) }
-    return try read(files: urls)
+    var all: [Data] = []
+    for url in urls {
+      let certificates = try read(files: [url])
+      guard certificates.count == 1 else {
+        throw .severalCertificates(name: url.lastPathComponent, count: certificates.count)
+      }
+      all += certificates
+    }
+    return all
   }
 }

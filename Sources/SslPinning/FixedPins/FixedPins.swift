@@ -163,6 +163,8 @@ public enum FixedPinsError: Error, Equatable, Sendable {
   case badCertificate(index: Int, CertificateSyntaxError)
   /// The bundle has no file that ends in `.cer`, `.der`, `.crt` or `.pem`.
   case noCertificateFile(bundle: String)
+  /// A file of the bundle has several certificates, as those with all public CAs have.
+  case severalCertificates(name: String, count: Int)
   /// Failed pins cannot be reported as configured.
   case badReporting(ReportingError)
   /// An anchor cannot be used.
@@ -191,6 +193,8 @@ extension FixedPinsError: CustomStringConvertible {
     case .badCertificate(let index, let error): "certificate \(index): \(error)"
     case .noCertificateFile(let bundle):
       "no certificate file in \(bundle); hint: .cer, .der, .crt and .pem are looked for"
+    case .severalCertificates(let name, let count):
+      "\(name) has \(count) certificates, which may be all public CAs; hint: read(files:) for those that are meant"
     case .badReporting(let error): "\(error)"
     case .badAnchor(let error): "an anchor cannot be used: \(error)"
     case .badConfiguration(let error): "\(error)"

@@ -117,7 +117,7 @@ struct CertificatePinsTests {
     }
   }
 
-  @Test("reads the files of a bundle, DER and PEM")
+  @Test("reads the files of a bundle, DER and PEM, and none with all public CAs for pins")
   func bundle() throws {
     let directory = try TemporaryDirectory()
     let bundle = try #require(Bundle(path: directory.path()))
@@ -125,11 +125,17 @@ struct CertificatePinsTests {
       try BundledCertificates.read(in: bundle)
     }
     try directory.write(site.identity.leaf.der, to: "b.cer")
-    try directory.write(site.root.root.pem + site.authority.certificate.pem, to: "a.PEM")
+    try directory.write(site.root.root.pem, to: "a.PEM")
     try directory.write("hello", to: "c.txt")
     #expect(
       try BundledCertificates.read(in: bundle)
-        == [path[2], path[1], path[0]])
+        == [path[2], path[0]])
+    let several = try directory.write(
+      site.root.root.pem + site.authority.certificate.pem, to: "cacert.pem")
+    #expect(throws: FixedPinsError.severalCertificates(name: "cacert.pem", count: 2)) {
+      try BundledCertificates.read(in: bundle)
+    }
+    #expect(try BundledCertificates.read(files: [several]) == [path[2], path[1]])
     try directory.write("hello", to: "c.crt")
     #expect(throws: FixedPinsError.badCertificateFile(name: "c.crt", .noCertificate)) {
       try BundledCertificates.read(in: bundle)
