@@ -76,6 +76,16 @@ struct PolicyGateTests {
     #expect(explained.exitCode == 0, "\(explained.stdout)")
     let checked = try await Tool.run(["check", "--host", "localhost"] + registry + then)
     #expect(checked.exitCode == 0, "\(checked.stdout)")
+    // The wildcard of the list is not for the name itself.
+    _ = try payload([
+      Keys.entry("*.localhost", pin), Keys.entry("*.localhost", CheckTests.pin("B")),
+    ])
+    try FileManager.default.removeItem(at: directory.file("app.json"))
+    try await sign()
+    for command in [["explain", "localhost"], ["check", "--host", "localhost"]] {
+      let refused = try await Tool.run(command + registry + ["--ca", ca, "--chain", chain])
+      #expect(refused.exitCode == 1, "\(refused.stdout)")
+    }
   }
 
   @Test(

@@ -129,6 +129,35 @@ struct CheckRuleTests {
     #expect(Self.told([try row.server()], under: [try Sample.policy(row.list)]) == row.told)
   }
 
+  static let unlistedRows:
+    [(list: String, format: PolicyFormat, isNamed: Bool, told: [String], hint: String?)] = [
+      ("x.example LB", .registry, true, ["refused error"], nil),
+      ("x.example LB", .registry, false, ["not-pinned warning"], nil),
+      ("x.example LB", .nsPinnedDomains, true, ["not-pinned error"], nil),
+      ("x.example LB", .nsPinnedDomains, false, ["not-pinned warning"], nil),
+      ("*.e.example LB", .registry, true, ["refused error"], "*.e.example is for"),
+      ("*.x.example LB", .registry, true, ["refused error"], nil),
+      ("*.example LB", .registry, true, [], nil), ("**.e.example LB", .registry, true, [], nil),
+      ("e.example LB", .nsPinnedDomains, true, [], nil),
+    ]
+
+  @Test(
+    "a host that somebody names and no entry has is an error: clients of a registry refuse it",
+    arguments: unlistedRows)
+  func unlisted(
+    row: (list: String, format: PolicyFormat, isNamed: Bool, told: [String], hint: String?)
+  ) throws {
+    let list = PinPolicy(
+      format: row.format, rules: try Sample.policy(row.list).rules, overlap: .united)
+    let found = EndpointCheck(at: Self.now, within: 0).findings(
+      [try Self.endpoint("LMN")], under: [CheckedPolicy(name: "list", policy: list)],
+      named: row.isNamed ? [try HostName("e.example")] : [])
+    #expect(found.map { "\($0.rule.rawValue) \($0.severity.rawValue)" } == row.told)
+    for finding in found {
+      #expect(finding.message.contains("hint: \(row.hint ?? "")") == (row.hint != nil))
+    }
+  }
+
   @Test("go by other paths as clients do: by those of a registry, and of no other format")
   func otherPaths() throws {
     let server = try Self.single("LMN", others: "LMPO")

@@ -101,7 +101,11 @@ public struct EndpointCheck {
   public init(at now: Int64, within: Int64) { (self.now, self.within) = (now, within) }
 
   /// The findings.
-  public func findings(_ endpoints: [SeenEndpoint], under policies: [CheckedPolicy]) -> [Finding] {
+  ///
+  /// - Parameter named: hosts that somebody asked for by name. Of the others one list of several may be silent.
+  public func findings(
+    _ endpoints: [SeenEndpoint], under policies: [CheckedPolicy], named: Set<HostName> = []
+  ) -> [Finding] {
     endpoints.flatMap { endpoint -> [Finding] in
       switch endpoint.keys {
       case .failure(let failure):
@@ -120,7 +124,9 @@ public struct EndpointCheck {
           }
         }
         return unreached + unseen + untrusted + authorityEnds(endpoint, keys)
-          + policies.flatMap { findings(endpoint, keys, under: $0) }
+          + policies.flatMap {
+            findings(endpoint, keys, under: $0, isNamed: named.contains(endpoint.host))
+          }
       }
     } + shared(endpoints)
   }
@@ -141,14 +147,22 @@ public struct EndpointCheck {
   }
 
   private func findings(
-    _ endpoint: SeenEndpoint, _ keys: [SeenEndpoint.Key], under checked: CheckedPolicy
+    _ endpoint: SeenEndpoint, _ keys: [SeenEndpoint.Key], under checked: CheckedPolicy,
+    isNamed: Bool
   ) -> [Finding] {
     func finding(_ rule: CheckRule, _ text: String, _ severity: Finding.Severity? = nil) -> Finding
     {
       Finding(rule, host: endpoint.name, policy: checked.name, text, severity: severity)
     }
     guard let entry = checked.policy.usable().entry(for: endpoint.host, at: now) else {
-      return [finding(.notPinned, "not pinned by this list", .warning)]
+      guard checked.policy.format == .registry else {
+        return [finding(.notPinned, "not pinned by this list", isNamed ? .error : .warning)]
+      }
+      let near = checked.policy.nearMiss(of: endpoint.host).map {
+        "; hint: \($0) is for names of exactly one more label"
+      }
+      let text = "not listed: pinned sessions refuse it" + (near ?? "")
+      return [isNamed ? finding(.refused, text) : finding(.notPinned, text, .warning)]
     }
     let judge = PathJudge(entry, denied: checked.policy.denied, host: endpoint.host, at: now)
     // Clients of other formats go by the one path that their system finds.
@@ -227,6 +241,16 @@ extension PolicyEntry {
     if !others.isEmpty { return true }
     let goesByCA = !demands(.leaf) || match == .any
     return goesByCA && path.dropFirst().contains { ca.contains($0, at: now) }
+  }
+}
+
+extension PinPolicy {
+  /// The wildcard over the name of a host, or over a name that it is more than one label below; `nil` if there is none.
+  fileprivate func nearMiss(of host: HostName) -> HostPattern? {
+    guard case .name(let name) = host else { return nil }
+    let patterns = Set(rules.map(\.entry.pattern))
+    return sequence(first: name, next: \.parent).lazy.map { HostPattern.oneMoreLabel($0) }
+      .first { patterns.contains($0) }
   }
 }
 

@@ -62,7 +62,9 @@ enum CheckCommand {
         + "lists beside each other: hosts and keys in which they differ.",
       "The servers that the lists name, or --host, are asked at each address for each kind of key: whether clients\n"
         + "of each list connect now, whether they still do when the certificate is renewed with another key, and\n"
-        + "with --backup. Patterns name no server: --host does. So are the mirrors that a --registry URL names.",
+        + "with --backup. Patterns name no server: --host does. A list that --host is not on is an\n"
+        + "error: sessions with a registry refuse it, and other clients do not pin it. The mirrors that a --registry URL\n"
+        + "names are asked, too.",
       "--trust-store with --require-root tells which roots a machine lacks, for a service that changes its root.",
       "Rules:\n"
         + CheckRule.allCases.filter { !CheckRule.ofSources.contains($0) }
@@ -87,7 +89,11 @@ enum CheckCommand {
     var findings = PolicyCheck(at: now, within: seconds, isPublicSuffix: suffixes.contain)
       .findings(policies)
     let endpoints = try await endpoints(policies, invocation, at: now)
-    findings += EndpointCheck(at: now, within: seconds).findings(endpoints, under: policies)
+    let named = (invocation[host] ?? []).compactMap { text in
+      (try? ProbeTarget(parsing: text)).flatMap { try? HostName($0.host) }
+    }
+    findings += EndpointCheck(at: now, within: seconds).findings(
+      endpoints, under: policies, named: Set(named))
     findings += (signed?.mirrorProblems ?? []).map {
       Finding(.mirror, policy: signed?.place ?? "", $0)
     }
