@@ -16,6 +16,9 @@ enum NSPinnedDomainsReader {
     "NSPinnedDomains stands where Apple's systems do not look, and pins nothing; hint: NSAppTransportSecurity has it"
   )
 
+  /// What is told of a list without a pinned host.
+  private static let empty = PolicyRemark(.unpinned, "", "NSPinnedDomains pins no host")
+
   /// Whether the list of an Info.plist stands in another place than `NSAppTransportSecurity`.
   ///
   /// - Parameter isInfoPlist: whether the file is known to be one; else a list alone is a part of one.
@@ -41,9 +44,12 @@ enum NSPinnedDomainsReader {
       throw .noPins(.nsPinnedDomains, wanted: "NSAppTransportSecurity.NSPinnedDomains")
     }
     let read = NSPinnedDomains(domains: domains)
+    let ofAll: [PolicyRemark?] = [
+      isMisplaced(in: root) ? misplaced : nil, read.entries.isEmpty ? empty : nil,
+    ]
     return PinPolicy(
       format: .nsPinnedDomains, rules: read.entries.map { HostRule($0) }, overlap: .united,
-      remarks: (isMisplaced(in: root) ? [misplaced] : [])
+      remarks: ofAll.compactMap { $0 }
         + read.problems.map { PolicyRemark($0.fault.kind, "", "\($0)") }
         + domains.repeatedPins.map { PolicyRemark(.duplicate, $0, "has the same pin twice") })
   }

@@ -2,14 +2,15 @@ import SslPinningRules
 
 /// Reads TrustKit's configuration: a property list of its own, or `TSKConfiguration` in an Info.plist.
 ///
-/// - Keys are taken as files spell them (`TSKIncludeSubdomains`) and as code does (`kTSKIncludeSubdomains`), and
-///   `kSKExcludeSubdomainFromParentPolicy` as TrustKit itself spells that one.
+/// - Keys are taken as files spell them (`TSKIncludeSubdomains`) and as code does (`kTSKIncludeSubdomains`), but
+///   `kSKExcludeSubdomainFromParentPolicy` in a file only as TrustKit itself spells that one.
+/// - Names are compared as they stand: one with a capital letter is the name of no host.
 /// - A pin matches any certificate of the validated path. Subdomains are of any depth. The closest domain decides.
 /// - `TSKEnforcePinning` false only reports. From `TSKExpirationDate` on the hosts are no longer pinned.
 /// - On macOS nothing is pinned for CAs that somebody added, unless the configuration has
 ///   `TSKIgnorePinningForUserDefinedTrustAnchors` false.
 ///
-/// Source: TrustKit's `TSKTrustKitConfig.h`.
+/// Sources: TrustKit's `TSKTrustKitConfig.m`, `parse_configuration.m`, `configuration_utils.m`.
 enum TrustKitReader {
   static func configuration(
     in root: [String: PropertyListValue]
@@ -56,6 +57,10 @@ enum TrustKitReader {
     else { throw .noPins(.trustKit, wanted: "TSKConfiguration.TSKPinnedDomains") }
     var rules: [HostRule] = []
     var remarks = isMisplaced(in: root) ? [misplaced] : [bypass(configuration)].compactMap { $0 }
+    if domains.isEmpty {
+      remarks.append(
+        .init(.refused, "", "TSKPinnedDomains is empty: TrustKit stops the app at its start"))
+    }
     for (domain, value) in domains.inOrder {
       guard case .dictionary(let members) = value else {
         remarks.append(
@@ -67,7 +72,15 @@ enum TrustKitReader {
         continue
       }
       do throws(HostNameError) {
-        rules.append(rule(try HostName(domain), members, domain.shown, &remarks))
+        let host = try HostName(domain)
+        guard "\(host)" == domain else {
+          remarks.append(
+            .init(
+              .unpinned, domain.shown,
+              "is not pinned: TrustKit compares names as they stand; hint: \(host)"))
+          continue
+        }
+        rules.append(rule(host, members, domain.shown, &remarks))
       } catch { remarks.append(.init(.unpinned, domain.shown, "is not pinned: \(error)")) }
     }
     return PinPolicy(format: .trustKit, rules: rules, overlap: .mostSpecific, remarks: remarks)
@@ -87,6 +100,13 @@ enum TrustKitReader {
     for key in members.keys.sorted() where key.isTrustKit && !keys.contains(where: key.hasSuffix) {
       remarks.append(.init(.unclear, name, "\(key.shown) is no key of TrustKit's, and is not read"))
     }
+    if members[String.unreadExemption] != nil {
+      remarks.append(
+        .init(
+          .unclear, name,
+          "\(String.unreadExemption) is not read; hint: kSKExcludeSubdomainFromParentPolicy, as TrustKit spells it"
+        ))
+    }
     func flag(_ key: String, _ standard: Bool) -> Bool {
       guard let value = members.trustKit(key) else { return standard }
       if let flag = value.flag { return flag }
@@ -96,6 +116,13 @@ enum TrustKitReader {
     var pattern = HostPattern.exact(host)
     if flag("IncludeSubdomains", false), case .name(let base) = host { pattern = .anyDepth(base) }
     let isExempt = flag("ExcludeSubdomainFromParentPolicy", false)
+    if isExempt, members.count > 1 {
+      remarks.append(
+        .init(
+          .refused, name,
+          "other keys beside kSKExcludeSubdomainFromParentPolicy: TrustKit stops the app at its start"
+        ))
+    }
     let isEnforced = flag("EnforcePinning", true)
     let pins =
       isExempt
@@ -161,6 +188,8 @@ enum TrustKitReader {
 
 extension String {
   fileprivate var isTrustKit: Bool { ["TSK", "kTSK", "kSK"].contains(where: hasPrefix) }
+  /// What people write for the one key whose text is not the name of its constant without `k`.
+  fileprivate static let unreadExemption = "TSKExcludeSubdomainFromParentPolicy"
 }
 
 extension PropertyListValue {
@@ -177,7 +206,8 @@ extension PropertyListValue {
 
 extension [String: PropertyListValue] {
   fileprivate func trustKit(_ key: String) -> PropertyListValue? {
-    self["TSK\(key)"] ?? self["kTSK\(key)"] ?? self["kSK\(key)"]
+    let named = "TSK\(key)" == String.unreadExemption ? nil : self["TSK\(key)"]
+    return named ?? self["kTSK\(key)"] ?? self["kSK\(key)"]
   }
 }
 

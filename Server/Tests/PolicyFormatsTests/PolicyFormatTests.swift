@@ -436,7 +436,10 @@ struct PolicyReadingTests {
       (.boolean(false), nil),
     ] as [(PropertyListValue?, PolicyRemark.Kind?)])
   func trustKitOnMacOS(value: PropertyListValue?, told: PolicyRemark.Kind?) throws {
-    var members: [String: PropertyListValue] = ["TSKPinnedDomains": .dictionary([:])]
+    let hashes = PropertyListValue.array("AB".map { .string(Sample.pin($0).base64) })
+    var members: [String: PropertyListValue] = [
+      "TSKPinnedDomains": .dictionary(["a.example": .dictionary(["TSKPublicKeyHashes": hashes])])
+    ]
     members["TSKIgnorePinningForUserDefinedTrustAnchors"] = value
     let text = PropertyListText.document(["TSKConfiguration": .dictionary(members)])
     let remarks = try PinPolicy(reading: Array(text.utf8)).remarks

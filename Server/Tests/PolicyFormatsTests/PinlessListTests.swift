@@ -1,0 +1,100 @@
+import SslPinningRules
+import Testing
+
+@testable import PolicyFormats
+
+/// What looks like pinning and is none: on the way in, and on the way out.
+@Suite("lists that pin nothing")
+struct PinlessListTests {
+  struct Row: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    /// A list of Apple's or of TrustKit's, by the key of its domains.
+    let list: String
+    let domains: [String: PropertyListValue]
+    /// `rule severity host` of each finding.
+    let told: [String]
+
+    init(_ name: String, _ list: String, _ domains: [String: PropertyListValue], _ told: String...)
+    {
+      (testDescription, self.list, self.domains, self.told) = (name, list, domains, told)
+    }
+  }
+
+  /// Two pins, as TrustKit lists them.
+  static let pins: [String: PropertyListValue] = [
+    "TSKPublicKeyHashes": .array("AB".map { .string(Sample.pin($0).base64) })
+  ]
+  static let exemption: [String: PropertyListValue] = [
+    "kSKExcludeSubdomainFromParentPolicy": .boolean(true)
+  ]
+  static let wide = pins.merging(["TSKIncludeSubdomains": .boolean(true)]) { one, _ in one }
+
+  static func both(_ more: [String: PropertyListValue]) -> PropertyListValue {
+    .dictionary(pins.merging(more) { one, _ in one })
+  }
+
+  static let rows: [Row] = [
+    Row("Apple's without a domain", "NSPinnedDomains", [:], "not-pinned error "),
+    Row(
+      "Apple's with a domain without a list", "NSPinnedDomains", ["a.example": .dictionary([:])],
+      "not-pinned error ", "not-pinned error "),
+    Row(
+      "Apple's with a pinned domain", "NSPinnedDomains",
+      [
+        "A.example": .dictionary([
+          "NSPinnedCAIdentities": .array(
+            "AB".map { .dictionary(["SPKI-SHA256-BASE64": .string(Sample.pin($0).base64)]) })
+        ])
+      ]),
+    Row("TrustKit's without a domain", "TSKPinnedDomains", [:], "unreadable-entry error "),
+    Row(
+      "TrustKit's with capitals", "TSKPinnedDomains", ["API.Example.com": .dictionary(pins)],
+      "not-pinned error API.Example.com"),
+    Row(
+      "TrustKit's with small letters", "TSKPinnedDomains", ["api.example.com": .dictionary(pins)]),
+    Row(
+      "an exemption of TrustKit's", "TSKPinnedDomains",
+      ["e.example": .dictionary(wide), "ads.e.example": .dictionary(exemption)]),
+    Row(
+      "an exemption beside pins", "TSKPinnedDomains",
+      ["e.example": .dictionary(wide), "ads.e.example": both(exemption)],
+      "unreadable-entry error ads.e.example"),
+    Row(
+      "an exemption as its constant is called in code", "TSKPinnedDomains",
+      [
+        "e.example": .dictionary(wide),
+        "ads.e.example": .dictionary(["kTSKExcludeSubdomainFromParentPolicy": .boolean(true)]),
+      ]),
+    Row(
+      "an exemption that TrustKit does not read", "TSKPinnedDomains",
+      [
+        "e.example": .dictionary(wide),
+        "ads.e.example": both(["TSKExcludeSubdomainFromParentPolicy": .boolean(true)]),
+      ], "unreadable-entry warning ads.e.example"),
+  ]
+
+  @Test("are told, and those that pin are not", arguments: rows)
+  func read(row: Row) throws {
+    var members: [String: PropertyListValue] = [row.list: .dictionary(row.domains)]
+    if row.list == "TSKPinnedDomains" {
+      members["TSKIgnorePinningForUserDefinedTrustAnchors"] = .boolean(false)
+    }
+    let policy = try PinPolicy(reading: Array(PropertyListText.document(members).utf8))
+    let found = PolicyCheck(at: Sample.now, within: 0) { _ in false }
+      .findings([CheckedPolicy(name: "list", policy: policy)])
+    #expect(found.map { "\($0.rule.rawValue) \($0.severity.rawValue) \($0.host)" } == row.told)
+  }
+
+  @Test("a host is exempt in TrustKit by the key that TrustKit reads alone")
+  func exemptions() throws {
+    for (key, isPinned) in [
+      ("kSKExcludeSubdomainFromParentPolicy", false), ("TSKExcludeSubdomainFromParentPolicy", true),
+    ] {
+      let text = PropertyListText.document([
+        "TSKPinnedDomains": .dictionary(["a.example": Self.both([key: .boolean(true)])])
+      ])
+      let policy = try PinPolicy(reading: Array(text.utf8))
+      #expect((policy.entry(for: try HostName("a.example")) != nil) == isPinned)
+    }
+  }
+}
