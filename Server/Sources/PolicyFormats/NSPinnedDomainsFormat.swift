@@ -99,6 +99,8 @@ extension NSPinnedDomainsProblem.Fault {
 ///
 /// - A domain covers itself, and with `NSIncludesSubdomains` exactly one more label.
 /// - Apple unites the entry of a host with its parent's. What deeper wildcards add is written into each entry.
+/// - Apple does not document what an empty list does. So no host is written with nothing else, and if a leaf or a CA pin is
+///   enough and no CA pin is left, the leaf pins are written.
 enum NSPinnedDomainsWriter {
   static func domains(
     _ policy: PinPolicy
@@ -133,6 +135,14 @@ enum NSPinnedDomainsWriter {
           ))
         continue
       }
+      guard !entry.pins.isEmpty else {
+        losses.append(
+          .init(
+            name,
+            "has no pin that counts and is refused here; Apple's systems may not pin it: left out"))
+        continue
+      }
+      if entry.isEither, entry.ca.isEmpty { entry.required = [.leaf] }
       if entry.isEither {
         losses.append(
           .init(

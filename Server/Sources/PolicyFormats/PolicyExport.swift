@@ -9,8 +9,9 @@ public struct PolicyExport: Hashable, Sendable {
   /// that is refused where it is not refused here. What clients let in or refuse otherwise is asked of the file as
   /// they read it (``PinPolicy/differences(from:)``).
   public let losses: [PolicyRemark]
-  /// Whether an app that has the file does not start: TrustKit ends it for a list without hosts.
-  public var endsApp = false
+  /// Whether no host is left that the file pins. Its clients would let in every server with a valid chain, or TrustKit
+  /// would end the app.
+  public let pinsNothing: Bool
 }
 
 extension PinPolicy {
@@ -31,7 +32,8 @@ extension PinPolicy {
     let usable = usable(at: now)
     return usable.written(as: format, isPublicSuffix).map { written in
       PolicyExport(
-        text: written.text, losses: leftOut(in: usable) + written.losses, endsApp: written.endsApp)
+        text: written.text, losses: leftOut(in: usable) + written.losses,
+        pinsNothing: written.pinsNothing)
     }
   }
 
@@ -39,8 +41,12 @@ extension PinPolicy {
     as format: PolicyFormat, _ isPublicSuffix: ((String) -> Bool)?
   ) -> PolicyExport? {
     func export(_ text: String, _ losses: [PolicyRemark]) -> PolicyExport {
-      let read = try? PinPolicy(reading: Array(text.utf8), as: format)
-      return PolicyExport(text: text, losses: losses + (read.map(differences) ?? []))
+      // What is written as Swift is read as the property list that it says.
+      let read = try? PinPolicy(
+        reading: Array(text.utf8), as: format == .trustKitSwift ? .trustKit : format)
+      return PolicyExport(
+        text: text, losses: losses + (read.map(differences) ?? []),
+        pinsNothing: read?.patterns.isEmpty ?? true)
     }
     switch format {
     case .nsPinnedDomains:
@@ -52,21 +58,21 @@ extension PinPolicy {
     case .trustKit, .trustKitSwift:
       let (configuration, losses) = TrustKitWriter.configuration(
         self, isPublicSuffix: isPublicSuffix)
-      var written = export(PropertyListText.document(configuration), losses)
-      if format == .trustKitSwift {
-        written = PolicyExport(text: TrustKitWriter.swift(configuration), losses: written.losses)
-      }
-      written.endsApp = configuration["TSKPinnedDomains"] == .dictionary([:])
-      return written
+      let written = export(PropertyListText.document(configuration), losses)
+      guard format == .trustKitSwift else { return written }
+      return PolicyExport(
+        text: TrustKitWriter.swift(configuration), losses: written.losses,
+        pinsNothing: written.pinsNothing)
     case .android:
       let (text, losses) = AndroidWriter.text(self)
       return export(text, losses)
     case .okHttp:
       let (text, read, losses) = OkHttpWriter.text(self)
-      return PolicyExport(text: text, losses: losses + differences(from: read))
+      return PolicyExport(
+        text: text, losses: losses + differences(from: read), pinsNothing: read.patterns.isEmpty)
     case .curl:
       let (text, losses) = CurlWriter.text(self)
-      return PolicyExport(text: text, losses: losses)
+      return PolicyExport(text: text, losses: losses, pinsNothing: text.isEmpty)
     case .registry: return nil
     }
   }
@@ -114,7 +120,7 @@ extension PinPolicy {
     return PolicyExport(
       text: String(decoding: bytes, as: UTF8.self),
       losses: (alone?.losses ?? []) + changes(from: infoPlist, to: bytes, format),
-      endsApp: alone?.endsApp ?? false)
+      pinsNothing: alone?.pinsNothing ?? false)
   }
 
   /// What readers of a file find; `nil` if they find no place for pins.

@@ -1,3 +1,4 @@
+import CanonicalJSON
 import FaultLab
 import Foundation
 import PolicyFormats
@@ -144,6 +145,26 @@ struct PolicyCommandTests {
     #expect(unknown.exitCode == 1 && unknown.stdout.isEmpty)
     #expect(unknown.stderr.contains("under no public suffix"), "\(unknown.stderr)")
     #expect(try await export("www.example.com").exitCode == 0)
+  }
+
+  @Test(
+    "a file that would pin nothing is not written",
+    arguments: ["android", "okhttp", "nspinneddomains"])
+  func pinsNothing(format: String) async throws {
+    let directory = try TemporaryDirectory()
+    for (expires, code) in [(1_600_000_000, 1), (nil, 0)] as [(Int32?, Int32)] {
+      let keys = ["A", "B"].map {
+        Keys.entry("a.example", CheckTests.pin($0), expires: expires)
+      }
+      let list = try directory.write(
+        JSONValue.object(["keys": .array(keys)]).canonicalBytes, to: "payload.json"
+      ).path(percentEncoded: false)
+      let out = directory.path("\(code)")
+      let outcome = try await Tool.run("export", "--to", format, list, "--out", out)
+      #expect(outcome.exitCode == code, "\(outcome.stderr)")
+      #expect(outcome.stderr.contains("a.example: 2 pins are denied, or over") == (code == 1))
+      #expect(FileManager.default.fileExists(atPath: out) == (code == 0))
+    }
   }
 
   @Test("what Android pins becomes a signed registry that pins the same")

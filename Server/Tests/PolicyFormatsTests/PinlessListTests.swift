@@ -97,4 +97,34 @@ struct PinlessListTests {
       #expect((policy.entry(for: try HostName("a.example")) != nil) == isPinned)
     }
   }
+
+  @Test(
+    "a file says that it pins nothing if no host is left, unless it has every server refused",
+    arguments: PolicyFormat.writable)
+  func written(format: PolicyFormat) throws {
+    func written(_ lines: [String]) throws -> PolicyExport {
+      let policy = PinPolicy(
+        format: .registry, rules: try lines.flatMap { try Sample.policy($0).rules },
+        overlap: .united, denied: [Sample.pin("C"), Sample.pin("D")])
+      return try #require(policy.written(as: format, at: Sample.now))
+    }
+    #expect(try written([]).pinsNothing)
+    #expect(try written(["dead.example CD"]).pinsNothing == (format != .curl))
+    #expect(try !written(["e.example AB"]).pinsNothing)
+    let beside = try written(["dead.example CD", "e.example AB"])
+    #expect(!beside.pinsNothing)
+    #expect(!beside.text.contains("dead.example"))
+    #expect(beside.losses.contains { $0.host == "dead.example" && $0.text.contains("left out") })
+  }
+
+  @Test("Apple's systems get no empty list for the CA pins of a host whose leaf pins are enough")
+  func eitherRole() throws {
+    let policy = PinPolicy(
+      format: .registry, rules: try Sample.policy("e.example AB CD any").rules, overlap: .united,
+      denied: [Sample.pin("C"), Sample.pin("D")])
+    let text = try #require(policy.written(as: .nsPinnedDomains, at: Sample.now)).text
+    #expect(
+      try PolicyFormatTests.demands(PinPolicy(reading: Array(text.utf8)), "e.example") == "AB/ all")
+    #expect(!text.contains("NSPinnedCAIdentities"))
+  }
 }

@@ -167,10 +167,10 @@ struct PolicyFormatTests {
         policy.written(as: .trustKit, at: Sample.now) { ["com", "uk", "co.uk"].contains($0) })
     }
     let alone = try written(try Sample.policy(line))
-    #expect(alone.endsApp)
+    #expect(alone.pinsNothing)
     #expect(alone.losses.contains { $0.host == host && $0.text.contains(told) })
     let beside = try written(try Sample.policy(line, "**.other.co.uk AB"))
-    #expect(!beside.endsApp)
+    #expect(!beside.pinsNothing)
     let read = try PinPolicy(reading: Array(beside.text.utf8))
     #expect(read.patterns.map(\.description) == ["**.other.co.uk"])
   }

@@ -51,8 +51,8 @@ enum ExportCommand {
         + "Nothing is written that ends the pinning on some day, and no pin that is denied or over.",
       "A host that would be refused there and is not refused here, or that the format would leave unpinned in\n"
         + "silence, is left out and told. If a wider entry would refuse it, it is exempt there, or the wider one is left\n"
-        + "out. --strict makes each of these warnings exit code 1; the file is written. A list for TrustKit on which no\n"
-        + "host is left is not: apps would end at their start.",
+        + "out. --strict makes each of these warnings exit code 1; the file is written. One on which no host is left\n"
+        + "that it pins is not (exit code 1): it would let every server in, and TrustKit would end the app.",
       "curl holds one set of pins against every server of a run. Hosts with different ones are comments in its file, and\n"
         + "told; until the # of one is taken away, the file has every server refused.",
       "A server of --host must be trusted (--ca names your own CA): its pin would be somebody else's otherwise.",
@@ -84,8 +84,8 @@ enum ExportCommand {
         "--into is for nspinneddomains and trustkit; hint: --out writes a file of its own")
     }
     Terminal.warn(written.losses.map(\.description))
-    guard !written.endsApp else {
-      throw .no("no host is left, and TrustKit ends an app whose list has none: nothing is written")
+    guard !written.pinsNothing else {
+      throw .no("no host is left that the file would pin: nothing is written")
     }
     try OutputFile.write(Array(written.text.utf8), invocation)
     return invocation[strict] && !(policy.remarks.losses + written.losses).isEmpty ? .no : .yes
