@@ -176,7 +176,7 @@ struct CodeSites {
       }
       lists = (list("leaf"), list("ca"))
       isWide = arguments.contains { $0.label == "includesSubdomains" && $0.value == .flag(true) }
-      isEither = arguments.contains { $0.label == "match" && $0.value == .name("any") }
+      isEither = arguments.contains { $0.label == "match" && $0.value.isCase("any") }
     }
     // What is computed is not judged.
     guard let leaf = lists.leaf, let ca = lists.ca else { return }
@@ -210,11 +210,28 @@ struct CodeSites {
     }
   }
 
+  /// What is assigned to the name at this place, 64 tokens at most: to the end of its line, and further if a sign at
+  /// the break says that it goes on.
+  private func assigned(behind place: Int) -> ArraySlice<CodeToken> {
+    let start = place + 2
+    guard start < tokens.count, tokens[place + 1].isMark("="), !tokens[start].isMark("=") else {
+      return []
+    }
+    let limit = min(start + 64, tokens.endIndex)
+    let end = (start..<limit).first { next in
+      tokens[next].isMark(";")
+        || (tokens[next].line > tokens[next - 1].line
+          && ![".", "?", ":", "="].contains {
+            tokens[next].isMark($0) || tokens[next - 1].isMark($0)
+          })
+    }
+    return tokens[start..<(end ?? limit)]
+  }
+
   /// `SslPinningConfig(endpointUrl: …)`: the pins come from its registry.
   private var registryClients: [PinSite] {
-    let reporting = tokens.indices.first { place in
-      tokens[place].text == "enforcement" && place + 3 < tokens.count
-        && tokens[place + 1].isMark("=") && tokens[place + 3].text == "reportOnly"
+    let reporting = tokens.indices.first {
+      tokens[$0].text == "enforcement" && assigned(behind: $0).contains { $0.text == "reportOnly" }
     }
     return calls(of: "SslPinningConfig").map { index in
       let url = arguments(ofCallAt: index).first { $0.label == "endpointUrl" }?.value
@@ -231,6 +248,14 @@ struct CodeSites {
         file, line: tokens[index].line, .sdk, hosts: host.map { [$0] } ?? [],
         notes: [notes].compactMap { $0 })
     }
+  }
+}
+
+extension CodeValue {
+  /// Whether it is this case of an enumeration, with the names of its types or without.
+  fileprivate func isCase(_ name: String) -> Bool {
+    guard case .name(let path) = self else { return false }
+    return path.split(separator: ".").last.map(String.init) == name
   }
 }
 

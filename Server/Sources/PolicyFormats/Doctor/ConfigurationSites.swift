@@ -32,7 +32,7 @@ enum ConfigurationSites {
         return PinSite(
           file, line: nil, mechanism, policy,
           notes: (isTold ? [] : [misplaced].compactMap { $0 }.map { note($0, file, word) })
-            + (mechanism == .nsPinnedDomains ? clearText(file) : []))
+            + (mechanism == .nsPinnedDomains ? clearText(file, policy) : []))
       } catch {
         if case .noPins = error {
           // Else the word stands there, and for something else.
@@ -68,19 +68,35 @@ enum ConfigurationSites {
       .notPinned, remark.text, site: .init(line: file.line(of: word), affects: file.affects))
   }
 
-  /// App Transport Security turned off beside pins.
-  private static func clearText(_ file: SourceFile) -> [Finding] {
+  /// App Transport Security turned off beside pins: for all, or for a domain that has pinned hosts.
+  private static func clearText(_ file: SourceFile, _ policy: PinPolicy) -> [Finding] {
     guard case .dictionary(let root)? = try? PropertyListReader.value(of: file.bytes),
-      case .dictionary(let security)? = root["NSAppTransportSecurity"],
-      security["NSAllowsArbitraryLoads"] == .boolean(true)
+      case .dictionary(let security)? = root["NSAppTransportSecurity"]
     else { return [] }
-    return [
+    func finding(_ key: String, _ host: String, _ hosts: String) -> Finding {
       Finding(
-        .clearText,
-        "NSAllowsArbitraryLoads permits clear text to every host, and nothing is pinned there; hint: take it out",
-        site: .init(line: file.line(of: "NSAllowsArbitraryLoads"), affects: file.affects))
-    ]
+        .clearText, host: host,
+        "\(key) permits clear text to \(hosts), and nothing is pinned there; hint: take it out",
+        site: .init(line: file.line(of: key), affects: file.affects))
+    }
+    let key = "NSAllowsArbitraryLoads"
+    let ofAll = security[key] == .boolean(true) ? [finding(key, "", "every host")] : []
+    guard case .dictionary(let domains)? = security["NSExceptionDomains"] else { return ofAll }
+    return ofAll
+      + domains.inOrder.compactMap { domain, value in
+        guard case .dictionary(let members) = value,
+          let key = clearTextKeys.first(where: { members[$0] == .boolean(true) }),
+          let host = try? HostName(domain),
+          policy.pins(host, andBelow: members["NSIncludesSubdomains"] == .boolean(true))
+        else { return nil }
+        return finding(key, domain.shown, "it")
+      }
   }
+
+  /// The second is the name that the first had before, and still is read.
+  private static let clearTextKeys = [
+    "NSExceptionAllowsInsecureHTTPLoads", "NSTemporaryExceptionAllowsInsecureHTTPLoads",
+  ]
 
   // MARK: - Android
 
@@ -160,6 +176,15 @@ enum ConfigurationSites {
     PinSite(
       file, line: file.line(of: "\"domainName\""), .registry,
       notes: [Finding(.unreadable, "clients refuse it: \(reason)", severity: .error)])
+  }
+}
+
+extension PinPolicy {
+  /// Whether one of these hosts is pinned.
+  fileprivate func pins(_ host: HostName, andBelow isWide: Bool) -> Bool {
+    guard entry(for: host) == nil else { return true }
+    guard isWide, case .name(let name) = host else { return false }
+    return patterns.contains { HostPattern.anyDepth(name).matches($0.base) }
   }
 }
 
