@@ -45,8 +45,8 @@ package enum MomentWalk {
 /// the cure.
 ///
 /// - At the device's clock or at the time floor, as everywhere (``SslPinningRules/TrustTime``).
-/// - A client that believes a statement also takes a chain that begins later than its clock or the floor, at
-///   its own beginning. Otherwise a device whose clock is far behind, or ahead by more than a certificate
+/// - A client that believes a statement also takes a chain whose leaf begins later than its clock or the floor, at
+///   the chain's own beginning. Otherwise a device whose clock is far behind, or ahead by more than a certificate
 ///   lives, would lose its registry for good on the day on which the registry's certificate is renewed, or
 ///   the floor is ahead by accident or theft: nothing newer could ever reach it. What that gives away is the
 ///   date alone, and the document is signed: path, name and all other dates are judged as ever, at that moment.
@@ -55,13 +55,17 @@ enum RegistryDates {
   /// The moment to judge at after those that everybody is judged at (Unix seconds): the beginning of a
   /// chain, which is that of its newest certificate.
   ///
+  /// - The leaf alone decides whether there is one: a newer certificate that is sent beside an old chain must not
+  ///   revive it.
+  /// - Such a certificate may move the moment. That gains nothing: all dates of the path must hold at it.
+  ///
   /// - Parameter presented: the certificates in DER, leaf first.
   static func lastMoment(for presented: [[UInt8]], at time: TrustTime?) -> Int64? {
-    let beginnings = presented.compactMap(SubjectPublicKeyInfo.notBefore(inCertificate:))
-    guard let time, time.believesStatement, let beginning = beginnings.max(),
-      beginning > min(time.clock, time.floor ?? time.clock)
+    let beginnings = presented.map(SubjectPublicKeyInfo.notBefore(inCertificate:))
+    guard let time, time.believesStatement, let leaf = beginnings.first ?? nil,
+      leaf > min(time.clock, time.floor ?? time.clock)
     else { return nil }
-    return beginning
+    return beginnings.compactMap(\.self).max()
   }
 
   /// The judgement of a server that a library makes whole, at a list of times: at those that everybody is judged

@@ -138,14 +138,73 @@ struct JudgedTimeTests {
     #expect(site.server.requests.count == 1)
   }
 
-  private func fetchError(_ site: PinnedSite, at time: TrustTime?) async -> FetchError? {
+  /// A registry's server, in days from today. Its root has been there for years.
+  struct Chain: Sendable, CustomTestStringConvertible {
+    let leaf: ClosedRange<Int64>
+    var issuer: Int64 = -800
+    /// The beginning of an unrelated certificate that is sent beside the chain.
+    var stray: Int64?
+    /// The floor is of a statement that has expired.
+    let floor: Int64
+    var clock: Int64 = 0
+    let isReached: Bool
+    var testDescription: String {
+      "leaf \(leaf), issuer \(issuer), stray \(stray.map { "\($0)" } ?? "none"), "
+        + "floor \(floor), clock \(clock)"
+    }
+  }
+
+  @Test(
+    "of a fetch are those of the newest certificate, if the leaf itself is newer than a time",
+    arguments: [
+      Chain(leaf: -20...70, floor: -300, clock: -400, isReached: true),
+      // An issuer that was certified again after the leaf.
+      Chain(leaf: -20...70, issuer: -10, floor: -300, clock: -400, isReached: true),
+      Chain(leaf: -20...(-15), issuer: -10, floor: -300, clock: -400, isReached: false),
+      // A stolen one that has ended is good only for clients that were away since before it began.
+      Chain(leaf: -90...(-1), floor: -100, isReached: true),
+      Chain(leaf: -90...(-1), floor: -30, isReached: false),
+      Chain(leaf: -90...(-1), stray: -5, floor: -100, isReached: true),
+      Chain(leaf: -90...(-1), stray: -5, floor: -30, isReached: false),
+    ])
+  func fetchOfNewer(chain: Chain) async throws {
+    let site = try PinnedSite()
+    func days(_ range: ClosedRange<Int64>) -> Validity {
+      Validity(
+        notBefore: now + range.lowerBound * Self.day, notAfter: now + range.upperBound * Self.day)
+    }
+    let root = try CertificateAuthority.makeRoot(name: "Old root", validity: days(-900...900))
+    let identity = try root.issueIntermediate(
+      name: "Old intermediate", validity: days(chain.issuer...800)
+    ).issue(names: PinnedSite.names, validity: days(chain.leaf))
+    let stray = try chain.stray.map {
+      try CertificateAuthority.makeRoot(name: "Stray", validity: days($0...100)).certificate
+    }
+    try site.server.replaceIdentity(
+      ServerIdentity(
+        certificates: [identity.leaf] + identity.intermediates + (stray.map { [$0] } ?? []),
+        key: identity.key),
+      closingConnections: true)
+    let time = TrustTime(
+      clock: now + chain.clock * Self.day, floor: now + chain.floor * Self.day,
+      isFloorInForce: false)
+    let error = await fetchError(site, at: time, trusting: root.certificate)
+    #expect((error == nil) == chain.isReached, "\(String(describing: error))")
+    #expect(site.server.requests.count == (chain.isReached ? 1 : 0))
+  }
+
+  private func fetchError(
+    _ site: PinnedSite, at time: TrustTime?, trusting root: Certificate? = nil
+  ) async -> FetchError? {
     do throws(FetchError) {
       let url: RegistryURL
       do { url = try RegistryURL("https://localhost:\(site.server.port)/") } catch {
         return .unreachable("\(error)")
       }
       let fetcher: DocumentFetcher
-      do { fetcher = try DocumentFetcher(trust: .anchors([site.authority.root.der])) } catch {
+      do {
+        fetcher = try DocumentFetcher(trust: .anchors([(root ?? site.authority.root).der]))
+      } catch {
         return .unreachable("\(error)")
       }
       let request = DocumentRequest(url: url, maximumBytes: 100, timeout: 60, at: time)
