@@ -351,7 +351,7 @@ struct DocumentJudge {
       bytes: bytes, signed: signed, digest: trust.crypto.sha256(signed),
       payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: registry, statement: statement.isRetired ? nil : statement,
-      removed: Set(statement.removed),
+      number: statement.number, removed: Set(statement.removed),
       newestDate: statement.isRetired ? AcceptedDocument.newestDate(of: payload) : nil)
   }
 
@@ -408,7 +408,8 @@ struct DocumentJudge {
       bytes: bytes, signed: signed, digest: trust.crypto.sha256(signed),
       payloadDigest: hex(trust.crypto.sha256(envelope.canonicalPayload)),
       registry: try Registry(payload: payload, settings: standing.statement?.hosts ?? []),
-      statement: nil, removed: Set(standing.statement?.removed ?? []),
+      statement: nil, number: standing.statement?.number,
+      removed: Set(standing.statement?.removed ?? []),
       retiredBytes: standing.statement == nil ? nil : standing.statementSigned,
       newestDate: AcceptedDocument.newestDate(of: payload))
   }

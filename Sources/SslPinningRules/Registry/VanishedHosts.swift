@@ -18,11 +18,10 @@ struct VanishedHosts: Sendable {
     /// Unix time in seconds at which a document without the host was first believed, never later than now.
     var since: Int64
 
-    /// Whether a newer document listed this host than the other one. Without a statement nobody knows.
+    /// Whether a newer document listed this host than the other one. Without a statement, or beside the same retired
+    /// one, nobody knows.
     func isNewer(than other: Host) -> Bool {
-      guard let mine = source.statement?.number, let others = other.source.statement?.number else {
-        return false
-      }
+      guard let mine = source.number, let others = other.source.number else { return false }
       return mine > others
     }
   }
@@ -148,6 +147,8 @@ struct AcceptedDocument: Sendable {
   let registry: Registry
   /// The statement that vouches for the payload; `nil` if the format-1 signature does.
   let statement: Statement?
+  /// The number of ``statement``, or of the retired one in this document or in force beside it.
+  var number: RegistryStamp.Version?
   /// The hosts that may vanish, according to its own statement, retired or not, or to the retired one before it.
   var removed: Set<HostPattern> = []
   /// The document of the retired statement whose settings are in ``registry``, if that is another one.

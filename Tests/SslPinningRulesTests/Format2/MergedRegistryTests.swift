@@ -248,6 +248,48 @@ struct MergedRegistryTests {
     #expect(try !both.accepts(leaf: 1))
   }
 
+  @Test(
+    "a list beside a retired statement is as new as that statement, for its vanished hosts",
+    arguments: [false, true], [false, true])
+  func vanishedBesideRetired(isNewer: Bool, isStripped: Bool) throws {
+    let trust = try RegistrySimulator.trust()
+    func restarted(_ client: TrustedRegistry) throws -> TrustedRegistry {
+      try TrustedRegistry(
+        restoring: StoredState(decoding: client.state.encoded), under: trust, at: Self.start)
+    }
+    var registry = RegistrySimulator()
+    registry.pins = [("a.example", 1), ("b.example", 9)]
+    let first = try registry.client()
+    // One process meets the retired statement: the list comes with it, or after it.
+    var retired = registry
+    (retired.version, retired.isRetired) = (isNewer ? 3 : 2, true)
+    if !isStripped { retired.pins[0].pin = 3 }
+    var beside = try first.update(with: retired).registry
+    if isStripped {
+      retired.isStripped = true
+      retired.pins[0].pin = 3
+      beside = try beside.update(with: retired).registry
+    }
+    // The other one meets another statement, and both see the host vanish.
+    registry.version = isNewer ? 2 : 3
+    registry.pins[0].pin = 2
+    let stated = try first.update(with: registry).registry
+    registry.version = 4
+    registry.pins.removeFirst()
+    let one = try stated.update(with: registry).registry
+    let other = try beside.update(with: registry).registry
+    let both = try merged(one, other)
+    let pins: (kept: UInt8, gone: UInt8) = isNewer ? (3, 2) : (2, 3)
+    for client in [both, try restarted(both), try merged(restarted(one), restarted(other))] {
+      #expect(try client.accepts(leaf: pins.kept))
+      #expect(try !client.accepts(leaf: pins.gone))
+    }
+    // What a retired statement's list had lasts for 30 days, and the other for as long as statements do.
+    let over = Self.start + 31 * Self.day
+    let outcome: PinEvaluation.Outcome = isNewer ? .unlisted : .matched
+    #expect(try both.confirmed(at: over).verdict(path: [2, 90, 91], at: over).outcome == outcome)
+  }
+
   @Test("key sets that one of them has seen stay seen: withdrawn keys do not come back")
   func keySets() throws {
     var registry = RegistrySimulator()
