@@ -321,6 +321,20 @@ struct ConfigTrialTests {
     #expect(!FileManager.default.fileExists(atPath: directory.path("copies")))
   }
 
+  @Test(
+    "warns of a directory for copies that only its owner can enter",
+    arguments: [0o700, 0o710, 0o755])
+  func closedCopies(mode: Int) async throws {
+    let directory = try stage("publish: {dir: DIR/copies}\ntls: {dir: DIR/tls}")
+    try FileManager.default.createDirectory(
+      atPath: directory.path("copies"), withIntermediateDirectories: false,
+      attributes: [.posixPermissions: mode])
+    let outcome = try await check(directory)
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    let says = "publish.dir: only the owner of \(directory.path("copies")) can read what is in it"
+    #expect(outcome.stderr.contains(says) == (mode == 0o700), "\(outcome.stderr)")
+  }
+
   @Test("warns of a set 1 that prv.pem did not sign, and of one that ends or has ended")
   func keySets() async throws {
     let now = Int64(Date().timeIntervalSince1970)

@@ -120,6 +120,49 @@ struct UpTests {
     }
   }
 
+  @Test("writes copies that everybody may read, under a umask for keys")
+  func openCopies() async throws {
+    let stage = try GetStage()
+    let directory = stage.directory
+    try Keys.signing.get().write(to: directory.file("prv.pem"))
+    try directory.write(
+      """
+      keys: [{fqdn: localhost, port: \(stage.server.port), address: 127.0.0.1}]
+      tls:
+        dir: \(directory.path())
+        anchors: \(directory.path("ca.pem"))
+        confirmation_interval: 50ms
+      storage: {type: memory}
+      publish: {dir: \(directory.path("public/copies"))}
+      """, to: "config.yaml")
+    let server = try ChildProcess(
+      "sh", ["-c", "umask 077; exec \"$0\" up --listen 127.0.0.1:0", try Tool.path()],
+      directory: directory.url)
+    try await server.waitForOutput(containing: "\"document_published\"")
+    // Its end waits for the copy.
+    #expect(try await server.terminate(seconds: 30).exitCode == 0)
+    func mode(_ name: String) throws -> mode_t {
+      var status = stat()
+      try #require(stat(directory.path(name), &status) == 0, "\(name)")
+      return status.st_mode & 0o777
+    }
+    let parts = "public/copies/localhost.json.parts"
+    for folder in ["public", "public/copies", parts, parts + "/payload"] {
+      #expect(try mode(folder) == 0o755, "\(folder)")
+    }
+    for file in ["public/copies/localhost.json", "public/copies/localhost.json.gz"] {
+      #expect(try mode(file) == 0o644, "\(file)")
+    }
+    #expect(try mode(parts + "/statement") == 0o644)
+    for payload in try FileManager.default.contentsOfDirectory(
+      atPath: directory.path(parts + "/payload"))
+    {
+      #expect(try mode(parts + "/payload/" + payload) == 0o644)
+    }
+    #expect(try mode("last-copies") & 0o077 == 0)
+    withExtendedLifetime(stage) {}
+  }
+
   @Test("ends on SIGTERM although nobody reads the line that says where it listens")
   func hangingReader() async throws {
     try await withTemporaryDirectory { directory in

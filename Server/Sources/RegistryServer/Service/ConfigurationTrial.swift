@@ -221,9 +221,16 @@ enum PublishingTrial {
       return ["publish.dir: \(reason): no copy of a document would be written"]
     }
     let above = sequence(first: configuration.tls.directory) { $0 + "/.." }.prefix(32)
-    guard above.contains(where: { isSame(directory, $0) }) else { return [] }
+    guard !above.contains(where: { isSame(directory, $0) }) else {
+      return [
+        "publish.dir is where web servers read, and tls.dir with prv.pem is in it; hint: another directory"
+      ]
+    }
+    var status = stat()
+    guard stat(directory, &status) == 0, status.st_mode & 0o011 == 0 else { return [] }
     return [
-      "publish.dir is where web servers read, and tls.dir with prv.pem is in it; hint: another directory"
+      "publish.dir: only the owner of \(directory) can read what is in it, and a web server is somebody else;"
+        + " hint: chmod a+rx, or chgrp and chmod g+rx"
     ]
   }
 

@@ -4,6 +4,7 @@ import SslPinningPlatform
 /// A directory of files that everybody may read, such as a web server's.
 ///
 /// - A file is there whole or not at all: it is written beside, flushed, renamed into place.
+/// - Everybody may read what is made here, whatever the umask: the system's unit of this server has a strict one, for keys.
 /// - Used by its descriptor, and no link in it is followed: whoever may write there could lead the writer to other files of
 ///   his, to go over them or to remove them. Only the link by which the directory itself is named is followed.
 package struct PublicFolder: ~Copyable {
@@ -24,25 +25,27 @@ package struct PublicFolder: ~Copyable {
 
   /// Opens a directory, which is made where it is missing, with those above it.
   package init(_ path: String) throws(Failure) {
-    if mkdir(path, 0o755) != 0, errno == ENOENT {
+    let isNew = mkdir(path, 0o755) == 0
+    if !isNew, errno == ENOENT {
       try? FileManager.default.createDirectory(
         atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
     }
-    try self.init(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path)
+    try self.init(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, isNew: isNew)
   }
 
-  private init(_ number: Int32, _ path: String) throws(Failure) {
+  private init(_ number: Int32, _ path: String, isNew: Bool) throws(Failure) {
     guard number >= 0 else { throw Failure("opening the directory \(path)") }
+    // Where that fails the file system has no modes.
+    if isNew { fchmod(number, 0o755) }
     (self.number, self.path) = (number, path)
   }
 
   /// A directory in it, which is made where it is missing.
   package borrowing func folder(_ name: String) throws(Failure) -> PublicFolder {
-    guard mkdirat(number, name, 0o755) == 0 || errno == EEXIST else {
-      throw Failure("making \(path)/\(name)")
-    }
+    let isNew = mkdirat(number, name, 0o755) == 0
+    guard isNew || errno == EEXIST else { throw Failure("making \(path)/\(name)") }
     let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-    return try PublicFolder(openat(number, name, flags), "\(path)/\(name)")
+    return try PublicFolder(openat(number, name, flags), "\(path)/\(name)", isNew: isNew)
   }
 
   /// Replaces a file; ``flush()`` makes that last.
@@ -54,6 +57,7 @@ package struct PublicFolder: ~Copyable {
     unlinkat(number, beside, 0)
     let descriptor = openat(number, beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw Failure("writing \(path)/\(beside)") }
+    fchmod(descriptor, 0o644)
     let isWritten = write(bytes, to: descriptor, inPlaceOf: name)
     let code = errno
     close(descriptor)
