@@ -127,7 +127,7 @@ struct LastCopies: Sendable {
     guard let directory else { return Found() }
     let path = directory + "/" + file
     let read = await CopyReader.at(directory).read {
-      let bytes = try? SmallFile.read(path, limit: 64 << 20)
+      let bytes = CopyFile.read(path)
       return (bytes: bytes, isThere: bytes != nil || access(path, F_OK) == 0 || errno != ENOENT)
     }
     guard let read else { return Found(isAnswered: false) }
@@ -183,7 +183,11 @@ struct LastCopies: Sendable {
     }
     guard let names else { return nil }
     var all: [PublishedDocument] = []
-    for name in names.sorted() where !files.contains(name) {
+    // What no document can be called is none, and may be large.
+    for name in names.sorted()
+    where !files.contains(name) && DocumentConfiguration.isSafe(file: name)
+      && !DocumentConfiguration.isTaken(file: name)
+    {
       let found = await find(name)
       guard found.isAnswered else { return nil }
       if let copy = newest(found, name, beside: nil) { all.append(copy) }

@@ -278,7 +278,7 @@ final class StaticFiles: Sendable {
   }
 
   private func standing(_ file: String) -> [UInt8]? {
-    try? SmallFile.read(directory + "/" + file, limit: 64 << 20)
+    CopyFile.read(directory + "/" + file)
   }
 
   /// What stands in a document's place, if it is neither that one nor what was written here last. What stood there

@@ -33,7 +33,10 @@ package enum SmallFile {
       let isDirectory = status.st_mode & S_IFMT == S_IFDIR
       throw .unreadable(reason: isDirectory ? "it is a directory" : "it is not a regular file")
     }
+    // Some files, as in /proc, do not say how large they are.
+    guard status.st_size <= limit else { throw .tooLarge(limit: limit) }
     var bytes: [UInt8] = []
+    bytes.reserveCapacity(Int(status.st_size))
     var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {
       let count = Foundation.read(descriptor, &chunk, chunk.count)

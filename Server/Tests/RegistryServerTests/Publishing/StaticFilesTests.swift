@@ -100,9 +100,15 @@ import Testing
     try put([])
     files.write(try document(4, version: 4))
     await files.finish()
+    // What can be no document is not read, and told all the same.
+    try directory.write(
+      [UInt8](repeating: 0x20, count: CopyFile.mostBytes + 1), to: "published/" + Self.file)
+    files.write(try document(5, version: 5))
+    await files.finish()
     #expect(
       outcomes.withLock { $0 } == [
         .written, .written, .replaced(denials: [pin(7).base64]), .replaced(denials: []),
+        .replaced(denials: []),
       ])
   }
 
