@@ -163,6 +163,12 @@ struct LastCopies: Sendable {
   /// Whether keys of this registry signed all of a copy.
   func isVouched(_ copy: PublishedDocument) -> Bool { isVouched(copy, by: signer(), seen) }
 
+  /// The number of a document, if keys of this registry signed all of it.
+  func number(of bytes: [UInt8], _ file: String) -> RegistryStamp.Version? {
+    let copy = Self.document(bytes, file, signedBy: signer().publicKeyPEM)
+    return copy.flatMap { isVouched($0) ? $0.number : nil }
+  }
+
   private var seen: SealMark.Seen? { (mark ?? store?.mark)?.seen }
 
   private func isVouched(

@@ -20,8 +20,8 @@ import TLSTools
 ///   in it is followed: ``PublicFolder``.
 /// - Every server that has the directory writes what it publishes. Replicas need one each, or a store of
 ///   files that all see; the newest document wins either way.
-/// - What could not be written is written again every few seconds, until it is there or something newer is. The newest of
-///   each file alone: a copy never goes back.
+/// - What could not be written is written again every few seconds, until it is there or something newer is that keys of this
+///   registry signed. The newest of each file alone: a copy never goes back.
 /// - What somebody else put there, by `sign --out`, is not read while the server runs. It is replaced, and that is told:
 ///   nobody else would miss the denial in it.
 final class StaticFiles: Sendable {
@@ -52,8 +52,12 @@ final class StaticFiles: Sendable {
     }
   }
 
+  /// The number of a document, if keys of this registry signed all of it.
+  typealias Numbering = @Sendable (_ bytes: [UInt8], _ file: String) -> RegistryStamp.Version?
+
   private let directory: String
   private let copying: @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void
+  private let numbering: Numbering
   private let later: CopyReader.Later
   private let report: @Sendable (_ file: String, _ outcome: Outcome) -> Void
   private let queue: DispatchQueue
@@ -102,6 +106,7 @@ final class StaticFiles: Sendable {
 
   /// - Parameters:
   ///   - copying: is called before each document is to be written, and again once it is.
+  ///   - numbering: tells which documents in a copy's place another server may have written; by default none.
   ///   - later: passes the time until something is done.
   ///   - report: is told of each document what became of it; of one that fails again, only another reason.
   init(
@@ -109,11 +114,13 @@ final class StaticFiles: Sendable {
     copying: @escaping @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void = {
       _, _ in
     },
+    numbering: @escaping Numbering = { _, _ in nil },
     later: @escaping CopyReader.Later = CopyReader.later,
     report: @escaping @Sendable (_ file: String, _ outcome: Outcome) -> Void
   ) {
     self.directory = directory
     self.copying = copying
+    self.numbering = numbering
     self.later = later
     self.report = report
     queue = StaticFiles.queue(of: directory)
@@ -246,12 +253,11 @@ final class StaticFiles: Sendable {
   }
 
   /// Whether a newer document stands in its place, as another server that has the directory may have written it meanwhile.
-  /// What this server wrote last is older, whatever its number.
+  /// What this server wrote last is older, whatever its number; so is what no key of this registry signed.
   private func isOutdated(_ document: PublishedDocument) -> Bool {
     guard let own = document.number, let bytes = standing(document.file),
       bytes != state.withLock({ $0.written[document.file]?.bytes }),
-      let json = (try? JSONValue(parsing: bytes))?.objectValue,
-      let number = RegistryStamp.Version(ofStatementIn: json)
+      let number = numbering(bytes, document.file)
     else { return false }
     return own < number
   }

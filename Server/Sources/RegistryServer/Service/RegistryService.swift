@@ -482,8 +482,10 @@ public final class RegistryService: Sendable {
     guard let directory else { return }
     let mark = services.copies?.mark ?? store.mark
     await documents.copy(
-      to: StaticFiles(directory: directory, copying: mark.note(copy:isWritten:)) {
-        [health, log, clock] file, outcome in
+      to: StaticFiles(
+        directory: directory, copying: mark.note(copy:isWritten:),
+        numbering: { [services] in services.copies?.number(of: $0, $1) }
+      ) { [health, log, clock] file, outcome in
         outcome.tell(of: file, health, log, at: clock.now())
       })
   }

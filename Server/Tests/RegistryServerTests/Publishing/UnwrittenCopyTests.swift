@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools
@@ -20,7 +21,8 @@ struct UnwrittenCopyTests {
     private let noted: Locked<[String]>
     private let due: Locked<[(seconds: Int, work: @Sendable () -> Void)]>
 
-    init(in directory: String, behind obstacle: Obstacle = Obstacle()) {
+    /// - Parameter isVouched: whether keys of this registry signed what stands there.
+    init(in directory: String, behind obstacle: Obstacle = Obstacle(), isVouched: Bool = true) {
       let outcomes = Locked<[String]>([])
       let noted = Locked<[String]>([])
       let due = Locked<[(seconds: Int, work: @Sendable () -> Void)]>([])
@@ -31,6 +33,10 @@ struct UnwrittenCopyTests {
         copying: { _, isWritten in
           noted.withLock { $0.append(isWritten ? "is" : "to be") }
           if !isWritten { obstacle.meet() }
+        },
+        numbering: { bytes, _ in
+          guard isVouched, let json = try? JSONValue(parsing: bytes) else { return nil }
+          return json.objectValue.flatMap { RegistryStamp.Version(ofStatementIn: $0) }
         },
         later: { seconds, work in due.withLock { $0.append((seconds, work)) } },
         report: { _, outcome in
@@ -171,6 +177,46 @@ struct UnwrittenCopyTests {
     await Copies(in: place).write(try document(2, version: 2))
     #expect(await copies.pass() == 1)
     #expect(copies.bytes == newest.bytes)
+  }
+
+  @Test(
+    "is written over what stands there with a higher number, if no key of this registry signed it")
+  func strangerThere() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    try directory.write("in the way", to: "published")
+    let copies = Copies(in: place, isVouched: false)
+    let newest = try document(3, version: 3)
+    await copies.write(newest)
+    try FileManager.default.removeItem(at: directory.file("published"))
+    // Still in the way.
+    try directory.write("in the way", to: "published/\(Self.file).parts")
+    try directory.write(try document(4, version: 4).bytes, to: "published/" + Self.file)
+    #expect(await copies.pass() == 1)
+    #expect(!copies.told.contains("written"))
+    try FileManager.default.removeItem(at: directory.file("published/\(Self.file).parts"))
+    #expect(await copies.pass() == 1)
+    #expect(copies.told.last == "written")
+    #expect(copies.bytes == newest.bytes)
+  }
+
+  @Test("is held against the number of what stands there only if this registry signed all of that")
+  func numbered() async throws {
+    let scripted = try ScriptedService(more: "publish: {dir: \"DIR/copies\"}")
+    scripted.observer.show(.accepted(pin(1)), at: "www.example.com")
+    try await scripted.start()
+    await scripted.service.probe("www.example.com")
+    let document = try #require(scripted.service.currentDocument(Self.file))
+    let copies = try #require(scripted.service.services.copies)
+    #expect(copies.number(of: document.bytes, Self.file) == document.number)
+    var json = try #require(try JSONValue(parsing: document.bytes).objectValue)
+    var statement = try #require(json["statement"]?.objectValue)
+    statement["version"] = .integer(JSONNumber.greatestInteger)
+    json["statement"] = .object(statement)
+    #expect(copies.number(of: JSONValue.object(json).canonicalBytes, Self.file) == nil)
+    json = ["statement": .object(statement)]
+    #expect(copies.number(of: JSONValue.object(json).canonicalBytes, Self.file) == nil)
+    await scripted.service.stop()
   }
 
   @Test("lacks what was decided since, as a key or a denial, and not that it was signed again")
