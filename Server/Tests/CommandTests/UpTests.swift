@@ -120,6 +120,25 @@ struct UpTests {
     }
   }
 
+  @Test("reads its configuration again for a SIGHUP that comes while it starts")
+  func earlyHangUp() async throws {
+    try await withTemporaryDirectory { directory in
+      try Keys.signing.get().write(to: directory.file("prv.pem"))
+      let file = try directory.write(
+        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
+        to: "c.yaml")
+      for _ in 0..<3 {
+        let server = try Tool.start(
+          ["up", "--config-file", file.path(percentEncoded: false), "--listen", "127.0.0.1:0"])
+        // The first line: the configuration was read, and nobody listens to signals yet.
+        try await server.waitForOutput(containing: "\"event\":\"configuration\"")
+        server.send(SIGHUP)
+        try await server.waitForOutput(containing: "\"configuration_read_again\"")
+        #expect(try await server.terminate(seconds: 30).exitCode == 0)
+      }
+    }
+  }
+
   @Test("writes copies that everybody may read, under a umask for keys")
   func openCopies() async throws {
     let stage = try GetStage()

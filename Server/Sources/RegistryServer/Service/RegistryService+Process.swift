@@ -7,7 +7,8 @@ import TLSTools
 /// The service as all that a process does: signals, and who started it.
 extension RegistryService {
   /// Starts, runs until SIGTERM or SIGINT, and stops cleanly. A second signal ends the process at
-  /// once. A signal that comes while it starts counts too. SIGHUP reads the configuration again.
+  /// once. A signal that comes while it starts counts too. SIGHUP reads the configuration again, also if it came before
+  /// this was called.
   ///
   /// - Parameters:
   ///   - read: reads the configuration again; where it throws, everything stays as it was.
@@ -37,6 +38,7 @@ extension RegistryService {
     // It holds this service, which holds it.
     defer { waiting.withLock { $0.whenOver = nil } }
     try await start()
+    signal.catchUp()
     if let address {
       whenListening(address)
       // Ready also while the store is away: documents are served, and a start that lasts would be ended and begun anew

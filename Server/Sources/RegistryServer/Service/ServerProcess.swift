@@ -1,19 +1,21 @@
 import Foundation
 import HTTPServing
 import SslPinningPlatform
+import Synchronization
 import TLSTools
 
 /// What a process sets up for itself where the server is all that it does.
 public enum ServerProcess {
-  /// Hides its memory, since it holds keys. Raises the limit of open files, which ``RegistryService/start()`` does too, has the
-  /// allocator keep less than it would, and the resolver ask again after a second, five times, unless the
-  /// environment has `RES_OPTIONS`: by itself it waits 5 s, longer than a probe waits for it, so that one lost
-  /// packet would cost a probe (resolv.conf(5)).
+  /// Hides its memory, since it holds keys. Keeps a SIGHUP for whoever listens later. Raises the limit of open files, which
+  /// ``RegistryService/start()`` does too, has the allocator keep less than it would, and the resolver ask again after a
+  /// second, five times, unless the environment has `RES_OPTIONS`: by itself it waits 5 s, longer than a probe waits for it,
+  /// so that one lost packet would cost a probe (resolv.conf(5)).
   ///
   /// To be called first, since it changes nothing for threads that run already. Of 10 000 endpoints the
   /// first document takes 130 MB with it and 165 MB without.
   public static func prepare() {
     ProcessMemory.hide()
+    EarlyHangUp.note()
     DescriptorLimit.raise()
     ProcessMemory.economise(arenas: 4)
     setenv("RES_OPTIONS", "timeout:1 attempts:5", 0)
@@ -74,6 +76,21 @@ enum DescriptorLimit {
   }
 }
 
+/// A SIGHUP while a process starts, when no ``TerminationSignal`` listens yet. By itself it would end the process.
+enum EarlyHangUp {
+  private static let hasCome = Atomic(false)
+
+  /// Notes it from now on. It is not ignored: commands that this process runs would inherit that.
+  static func note() {
+    // Made here, since a handler must not.
+    hasCome.store(false, ordering: .relaxed)
+    signal(SIGHUP) { _ in EarlyHangUp.hasCome.store(true, ordering: .relaxed) }
+  }
+
+  /// Whether it came since it was asked last.
+  static func take() -> Bool { hasCome.exchange(false, ordering: .relaxed) }
+}
+
 /// Listens for the signals that ask a process to end, from its creation on: one that comes before
 /// anybody waits is not lost.
 ///
@@ -91,8 +108,10 @@ package final class TerminationSignal: Sendable {
   }
 
   private let state = Locked(State())
+  private let hangUp: @Sendable () -> Void
 
-  /// Listens when it returns. A signal that comes before has its usual effect.
+  /// Listens when it returns. A signal that comes before has its usual effect, but for SIGHUP after
+  /// ``ServerProcess/prepare()``: that is for ``catchUp()``.
   ///
   /// Sources are installed on another thread. The default effect is not taken away here: the source
   /// does that when it is installed, and ignoring the signal earlier would lose one that comes in
@@ -100,6 +119,7 @@ package final class TerminationSignal: Sendable {
   ///
   /// - Parameter hangUp: is called for each SIGHUP.
   package init(hangUp: @escaping @Sendable () -> Void = {}) async {
+    self.hangUp = hangUp
     signal(SIGPIPE, SIG_IGN)
     await listen(SIGHUP, hangUp)
     await listen(SIGTERM) { [weak self] in self?.note("SIGTERM") }
@@ -107,6 +127,11 @@ package final class TerminationSignal: Sendable {
   }
 
   deinit { state.withLock { Self.letGo(&$0) } }
+
+  /// Makes up for a SIGHUP that came before this listened: what it is about may have been read before it came.
+  package func catchUp() {
+    if EarlyHangUp.take() { hangUp() }
+  }
 
   /// Waits for SIGTERM or SIGINT and returns its name. One waiter at a time.
   package func wait() async -> String {

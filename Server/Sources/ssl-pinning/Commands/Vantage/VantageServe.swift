@@ -52,6 +52,7 @@ enum VantageServe {
       throw .couldNotFindOut("\(error)")
     }
     let signal = await TerminationSignal { readAgain(invocation, server, log) }
+    signal.catchUp()
     try Terminal.write(line: "listening on https://\(server.address)")
     try Terminal.write(
       line: "ssl-pinning vantage join https://HOST:\(server.port) --name NAME --pin \(pin)")
