@@ -60,21 +60,37 @@ enum AndroidReader {
           .init(
             .unpinned, child.name.shown, remark + place.parents.sorted().joined(separator: " or ")))
       }
-      let flag = "includeSubdomains"
-      for name in child.attributes.keys where name != flag && name.lowercased() == flag.lowercased()
-      {
+      for name in child.attributes.keys.sorted() where isMistaken(name, of: child.name) {
         remarks.append(
           .init(
             .unpinned, child.text.shown,
-            "\(name) is not read, and pins no subdomains; hint: \(flag)"))
+            "\(name.shown) of \(child.name.shown) is not read, and pins no subdomains; hint: \(subdomains) of domain"
+          ))
       }
       remarks += unread(below: child)
     }
-    if parent.children(named: "pin-set").count > 1 {
+    let single = ["pin-set", "trust-anchors", "base-config", "debug-overrides"]
+    for name in single where parent.children(named: name).count > 1 {
       remarks.append(
-        .init(.refused, "", "an entry has two pin-sets: Android refuses the whole file"))
+        .init(
+          .refused, "",
+          "\(parent.name.shown) has more than one \(name): Android refuses the whole file"))
+    }
+    if parent.name == "domain-config", parent.children(named: "domain").isEmpty {
+      remarks.append(
+        .init(.refused, "", "a domain-config has no domain: Android refuses the whole file"))
     }
     return remarks
+  }
+
+  private static let subdomains = "includeSubdomains"
+
+  /// Whether an attribute seems to pin subdomains and is not read. `domain` has no other one by itself; what tools add has
+  /// the prefix of a namespace.
+  private static func isMistaken(_ name: String, of element: String) -> Bool {
+    guard element != "domain" || name != subdomains else { return false }
+    let isForeign = name.contains(":") || name == "xmlns"
+    return name.lowercased().contains("subdomain") || (element == "domain" && !isForeign)
   }
 
   private static func read(
@@ -101,7 +117,7 @@ enum AndroidReader {
       }
       let pattern: HostPattern =
         switch host {
-        case .name(let name) where domain.flag("includeSubdomains"): .anyDepth(name)
+        case .name(let name) where domain.flag(subdomains): .anyDepth(name)
         default: .exact(host)
         }
       if let overriding, !pins.isEmpty {

@@ -158,6 +158,25 @@ struct DoctorTests {
     }
   }
 
+  @Test(
+    "tells of an Android list without a host, which Android refuses, and nothing of one without pins"
+  )
+  func noDomain() async throws {
+    let set = "<pin-set><pin digest=\"SHA-256\">\(CheckTests.pin("A"))</pin></pin-set>"
+    for (body, told) in [
+      ("<domain-config>\(set)</domain-config>", "unreadable-entry res/xml/a.xml:"),
+      ("<base-config cleartextTrafficPermitted=\"false\"/>", nil),
+    ] as [(String, String?)] {
+      let directory = try TemporaryDirectory()
+      try directory.write(
+        "<network-security-config>\(body)</network-security-config>", to: "res/xml/a.xml")
+      let outcome = try await Self.run(directory, "--format", "json", "--fail-on", "info")
+      let found = try Self.told(outcome, in: directory.path())
+      #expect(told.map { found.contains($0) } ?? found.isEmpty, "\(found)")
+      #expect(outcome.exitCode == (told == nil ? 0 : 1))
+    }
+  }
+
   @Test("asks the servers that it found with --online, and nobody without")
   func online() async throws {
     let directory = try TemporaryDirectory()

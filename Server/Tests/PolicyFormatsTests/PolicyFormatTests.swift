@@ -323,24 +323,45 @@ struct PolicyReadingTests {
       ),
       ("<base-config>SET</base-config>", "pin-set", "is not read in base-config"),
       ("SET", "pin-set", "is not read in network-security-config"),
-      ("<domain-config><pin-set>PIN</pin-set>DOMAIN SET</domain-config>", "", "two pin-sets"),
+      (
+        "<domain-config><pin-set>PIN</pin-set>DOMAIN SET</domain-config>", "",
+        "more than one pin-set"
+      ),
       (
         "<domain-config><domain includeSubDomains=\"true\">a.example</domain>SET</domain-config>",
         "a.example", "hint: includeSubdomains"
       ),
+      (
+        "<domain-config><domain includesSubdomains=\"true\">a.example</domain>SET</domain-config>",
+        "a.example", "includesSubdomains of domain is not read"
+      ),
+      (
+        "<domain-config includeSubdomains=\"true\">DOMAIN SET</domain-config>", "",
+        "includeSubdomains of domain-config is not read"
+      ),
+      ("<domain-config>SET</domain-config>", "", "has no domain"),
+      ("<domain-config>SET<domain-config>DOMAIN</domain-config></domain-config>", "", "no domain"),
+      (
+        "<domain-config>ANCHORS ANCHORS DOMAIN SET</domain-config>", "",
+        "more than one trust-anchors"
+      ),
+      ("<base-config/><base-config/>", "", "more than one base-config"),
     ])
   func androidUnread(body: String, host: String, told: String) throws {
     let pin = "<pin digest=\"SHA-256\">\(Sample.pin("A").base64)</pin>"
+    let anchors = "<trust-anchors><certificates src=\"system\"/></trust-anchors>"
     func remarks(_ body: String) throws -> [PolicyRemark] {
       let text = body.replacing("SET", with: "<pin-set>PIN</pin-set>")
-        .replacing("DOMAIN", with: "<domain>a.example</domain>").replacing("PIN", with: pin)
+        .replacing("DOMAIN", with: "<domain tools:ignore=\"x\">a.example</domain>")
+        .replacing("PIN", with: pin).replacing("ANCHORS", with: anchors)
       return try PinPolicy(
         reading: Array(
-          "<network-security-config>\(text)<debug-overrides/></network-security-config>".utf8)
+          "<network-security-config xmlns:tools=\"t\">\(text)<debug-overrides/></network-security-config>"
+            .utf8)
       ).remarks
     }
     #expect(try remarks(body).contains { $0.host == host && $0.text.contains(told) })
-    let good = "<domain-config><certificateTransparency/>DOMAIN SET<trust-anchors/></domain-config>"
+    let good = "<domain-config><certificateTransparency/>DOMAIN SET ANCHORS</domain-config>"
     #expect(try remarks(good).isEmpty)
   }
 

@@ -105,7 +105,8 @@ enum ConfigurationSites {
     do throws(PolicyFormatError) {
       let policy = try PinPolicy(reading: file.bytes, as: .android)
       let notes = AndroidSwitches.findings(in: file)
-      guard !policy.rules.isEmpty || !notes.isEmpty else { return [] }
+      // Without any of these it is about clear text or CAs, and pinning is somebody else's.
+      guard !policy.rules.isEmpty || !policy.remarks.isEmpty || !notes.isEmpty else { return [] }
       return [PinSite(file, line: nil, .android, policy, notes: notes)]
     } catch {
       // A layout or a manual that quotes it has another root.
