@@ -8,11 +8,33 @@ import SslPinningRules
 /// - The longest domain that matches decides alone. An entry inside another one takes its pins if it has none.
 /// - `expiration` is a day from which the hosts are no longer pinned. Here it begins in UTC, on a device in its time zone.
 /// - Pins are not held against chains that end at an anchor with `overridePins`.
+/// - The innermost `trust-anchors` name the CAs that are trusted, those of `base-config` for all other hosts; without any
+///   these are the system's, as on Android 7 and later. What counts in debug builds alone is left aside.
 ///
 /// Source: Android's guide to the network security configuration, "Certificate pinning" and "Configuration
 /// inheritance".
 enum AndroidReader {
   static func policy(of bytes: [UInt8]) throws(PolicyFormatError) -> PinPolicy {
+    let root = try root(of: bytes)
+    var rules: [HostRule] = []
+    var remarks = unread(below: root)
+    let anchors = root.children(named: "base-config").first?.children(named: "trust-anchors").first
+    for config in root.children(named: "domain-config") {
+      read(config, inherited: (nil, anchors), &rules, &remarks)
+    }
+    var seen: Set<HostName> = []
+    for host in rules.map(\.entry.pattern.base) where !seen.insert(host).inserted {
+      remarks.append(
+        .init(.refused, "\(host)", "has two entries: Android refuses the whole file"))
+    }
+    return PinPolicy(
+      format: .android, rules: rules, overlap: .mostSpecific, anchors: sources(anchors),
+      remarks: remarks)
+  }
+
+  private static func root(
+    of bytes: [UInt8]
+  ) throws(PolicyFormatError) -> AndroidDocument.Element {
     let reader = AndroidDocument()
     let parser = XMLParser(data: Data(bytes))
     parser.delegate = reader
@@ -27,18 +49,38 @@ enum AndroidReader {
     guard root.name == "network-security-config" else {
       throw .noPins(.android, wanted: "network-security-config")
     }
-    var rules: [HostRule] = []
-    var remarks = unread(below: root)
-    let anchors = root.children(named: "base-config").first?.children(named: "trust-anchors").first
-    for config in root.children(named: "domain-config") {
-      read(config, inherited: (nil, anchors), &rules, &remarks)
+    return root
+  }
+
+  /// The CAs that are trusted.
+  private static func sources(_ anchors: AndroidDocument.Element?) -> AnchorSources {
+    guard let anchors else { return .system }
+    return AnchorSources(
+      anchors.children(named: "certificates").map { $0.attributes["src"] ?? "" })
+  }
+
+  /// What a list says besides pins, each with its host: an export that takes its place does not say it.
+  static func settings(of bytes: [UInt8]) -> [PolicyRemark] {
+    guard let root = try? root(of: bytes) else { return [] }
+    return settings(below: root)
+  }
+
+  private static func settings(below parent: AndroidDocument.Element) -> [PolicyRemark] {
+    func lost(_ what: String, _ element: AndroidDocument.Element) -> PolicyRemark {
+      let host = element.children(named: "domain").first?.text ?? ""
+      return .init(host.shown, "lost with the file that is replaced: \(what.shown)")
     }
-    var seen: Set<HostName> = []
-    for host in rules.map(\.entry.pattern.base) where !seen.insert(host).inserted {
-      remarks.append(
-        .init(.refused, "\(host)", "has two entries: Android refuses the whole file"))
+    return parent.children.flatMap { child -> [PolicyRemark] in
+      switch child.name {
+      case "domain", "pin-set": return []
+      case "domain-config":
+        // What an export writes.
+        let written = ["cleartextTrafficPermitted": "false"]
+        return child.attributes.filter { written[$0.key] != $0.value }.keys.sorted()
+          .map { lost($0, child) } + settings(below: child)
+      default: return [lost(child.name, parent)]
+      }
     }
-    return PinPolicy(format: .android, rules: rules, overlap: .mostSpecific, remarks: remarks)
   }
 
   /// The elements of which pins are made, each by its letters alone, and where Android reads it.
@@ -75,6 +117,17 @@ enum AndroidReader {
         .init(
           .refused, "",
           "\(parent.name.shown) has more than one \(name): Android refuses the whole file"))
+    }
+    if parent.name == "trust-anchors" {
+      for certificates in parent.children(named: "certificates") {
+        let source = certificates.attributes["src"] ?? ""
+        guard !["system", "user"].contains(source), !source.hasPrefix("@") else { continue }
+        remarks.append(
+          .init(
+            .refused, "",
+            "certificates with the src \"\(source.shown)\", which is none: Android refuses the whole file"
+          ))
+      }
     }
     if parent.name == "domain-config", parent.children(named: "domain").isEmpty {
       remarks.append(
@@ -132,7 +185,7 @@ enum AndroidReader {
         HostRule(
           PolicyEntry(
             pattern, leaf: PinSet(pins), ca: PinSet(pins), required: [.leaf, .ca], match: .any),
-          unpinnedFrom: end, isExempt: pinSet == nil || pins.isEmpty))
+          unpinnedFrom: end, isExempt: pinSet == nil || pins.isEmpty, anchors: sources(anchors)))
     }
     for inner in config.children(named: "domain-config") {
       read(inner, inherited: (pinSet, anchors), &rules, &remarks)

@@ -69,10 +69,11 @@ extension PinPolicy {
       if entry.demands(.leaf) { entry.required.insert(.leaf) }
       if entry.demands(.ca) { entry.required.insert(.ca) }
       (entry.leaf, entry.ca) = (counting(entry.leaf), counting(entry.ca))
-      return HostRule(entry, unpinnedFrom: rule.unpinnedFrom, isExempt: rule.isExempt)
+      return rule.demanding(entry)
     }
     return PinPolicy(
-      format: format, rules: left, overlap: overlap, denied: denied, remarks: remarks)
+      format: format, rules: left, overlap: overlap, denied: denied, anchors: anchors,
+      remarks: remarks)
   }
 
   /// The pins that ``usable(at:)`` took out.

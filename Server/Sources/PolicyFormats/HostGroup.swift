@@ -159,6 +159,7 @@ extension PinPolicy {
     if !denied.isEmpty {
       losses.append(.init("", "\(denied.count) denied keys: the format cannot refuse a key"))
     }
+    losses += anchorLosses
     for rule in rules {
       let name = rule.entry.pattern.description
       if rule.entry.pins.contains(where: { $0.expires != nil }) {
@@ -170,6 +171,25 @@ extension PinPolicy {
       }
     }
     return losses
+  }
+
+  /// The CAs that clients trust, where those are not the system's alone: neither a format nor a registry says so.
+  var anchorLosses: [PolicyRemark] {
+    otherAnchors.flatMap { hosts, text in
+      hosts.map { .init($0, "\(text): left out") }
+    }
+  }
+
+  /// Where clients trust other CAs than the system's alone: hosts, and what they trust. No host stands for all that are
+  /// on no list.
+  var otherAnchors: [(hosts: [String], text: String)] {
+    let all = rules.map { ($0.entry.pattern.description, $0.anchors) } + [("", anchors)]
+    var told: Set<AnchorSources> = []
+    return all.compactMap { _, anchors in
+      guard let text = anchors.difference, told.insert(anchors).inserted else { return nil }
+      let hosts = all.filter { $0.1 == anchors && !$0.0.isEmpty }.map(\.0)
+      return hosts.isEmpty ? ([""], "of hosts that no entry names, \(text)") : (hosts, text)
+    }
   }
 }
 

@@ -16,7 +16,7 @@ public struct PolicyPayload: Hashable, Sendable {
 extension PinPolicy {
   /// What `sign` makes a registry of.
   public var payload: PolicyPayload {
-    var losses: [PolicyRemark] = []
+    var losses = anchorLosses
     let listed = rules.filter { rule in
       let name = rule.entry.pattern.description
       if rule.isExempt {

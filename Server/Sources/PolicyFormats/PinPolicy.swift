@@ -25,18 +25,21 @@ public struct PinPolicy: Hashable, Sendable {
   public let overlap: Overlap
   /// Pins that refuse a connection wherever they stand in its path.
   public let denied: Set<SPKIPin>
+  /// The CAs that clients trust for hosts without an entry.
+  public let anchors: AnchorSources
   /// What in the source does not do what it seems to.
   public let remarks: [PolicyRemark]
 
   /// A policy.
   public init(
     format: PolicyFormat, rules: [HostRule], overlap: Overlap, denied: Set<SPKIPin> = [],
-    remarks: [PolicyRemark] = []
+    anchors: AnchorSources = .system, remarks: [PolicyRemark] = []
   ) {
     self.format = format
     self.rules = rules
     self.overlap = overlap
     self.denied = denied
+    self.anchors = anchors
     self.remarks = remarks
   }
 
@@ -50,12 +53,18 @@ public struct PinPolicy: Hashable, Sendable {
       guard let first = matching.first else { return nil }
       return matching.dropFirst().reduce(first.entry) { $0.united(with: $1.entry) }
     case .mostSpecific:
-      guard let rule = matching.max(by: { $0.specificity < $1.specificity }), !rule.isExempt else {
-        return nil
-      }
+      guard let rule = closest(to: host), !rule.isExempt else { return nil }
       if let end = rule.unpinnedFrom, let time, time >= end { return nil }
       return rule.entry
     }
+  }
+
+  /// The CAs that the format's clients trust for a host.
+  public func anchors(for host: HostName) -> AnchorSources { closest(to: host)?.anchors ?? anchors }
+
+  /// The entry that names a host most closely, pinned or not.
+  private func closest(to host: HostName) -> HostRule? {
+    rules.filter { $0.entry.pattern.matches(host) }.max { $0.specificity < $1.specificity }
   }
 }
 
@@ -68,12 +77,23 @@ public struct HostRule: Hashable, Sendable {
   public let unpinnedFrom: Int64?
   /// Whether these hosts are taken out of a wider entry and are not pinned.
   public let isExempt: Bool
+  /// The CAs that clients trust for these hosts.
+  public let anchors: AnchorSources
 
   /// An entry.
-  public init(_ entry: PolicyEntry, unpinnedFrom: Int64? = nil, isExempt: Bool = false) {
+  public init(
+    _ entry: PolicyEntry, unpinnedFrom: Int64? = nil, isExempt: Bool = false,
+    anchors: AnchorSources = .system
+  ) {
     self.entry = entry
     self.unpinnedFrom = unpinnedFrom
     self.isExempt = isExempt
+    self.anchors = anchors
+  }
+
+  /// The same hosts, of which something else is demanded.
+  func demanding(_ entry: PolicyEntry) -> HostRule {
+    HostRule(entry, unpinnedFrom: unpinnedFrom, isExempt: isExempt, anchors: anchors)
   }
 
   /// An exact name before all others, then the longer name.
@@ -83,6 +103,28 @@ public struct HostRule: Hashable, Sendable {
     case .oneMoreLabel(let base): 2 * base.bytes.count + 1
     case .anyDepth(let base): 2 * base.bytes.count
     }
+  }
+}
+
+/// The CAs that clients trust, as a list names them. All formats but Android's go by the system's.
+public struct AnchorSources: Hashable, Sendable {
+  /// The system's alone.
+  public static let system = AnchorSources(["system"])
+
+  /// Such as `system`, `user`, `@raw/own_ca`.
+  let names: [String]
+
+  init(_ names: [String]) { self.names = names }
+
+  /// Whether a chain under the system's CAs is valid to these clients.
+  public var includesSystem: Bool { names.contains("system") }
+
+  /// What is other than with the system's CAs alone; `nil` if nothing is.
+  public var difference: String? {
+    let others = names.filter { $0 != "system" }.map(\.shown)
+    guard !others.isEmpty else { return includesSystem ? nil : "clients trust no CA" }
+    return "clients trust the CAs of \(others.joined(separator: ", ")), "
+      + (includesSystem ? "beside the system's" : "and not the system's")
   }
 }
 

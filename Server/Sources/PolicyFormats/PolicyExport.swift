@@ -123,6 +123,12 @@ extension PinPolicy {
       pinsNothing: alone?.pinsNothing ?? false)
   }
 
+  /// What is lost if the text of an export takes the place of a list for Android: what that says besides pins, and what
+  /// becomes of its hosts. Empty for files that are none.
+  public func lost(byReplacing file: [UInt8], with text: String) -> [PolicyRemark] {
+    AndroidReader.settings(of: file) + changes(from: file, to: Array(text.utf8), .android)
+  }
+
   /// What readers of a file find; `nil` if they find no place for pins.
   private static func rules(_ file: [UInt8], _ format: PolicyFormat) -> Set<HostRule>? {
     (try? PinPolicy(reading: file, as: format)).map { Set($0.rules) }
@@ -169,10 +175,11 @@ extension PinPolicy {
       guard rule.entry.hasUnknownRoles else { return rule }
       var entry = PolicyEntry(rule.entry.pattern, enforcement: rule.entry.enforcement)
       if role == .leaf { entry.leaf = rule.entry.leaf } else { entry.ca = rule.entry.ca }
-      return HostRule(entry, unpinnedFrom: rule.unpinnedFrom, isExempt: rule.isExempt)
+      return rule.demanding(entry)
     }
     return PinPolicy(
-      format: format, rules: known, overlap: overlap, denied: denied, remarks: remarks)
+      format: format, rules: known, overlap: overlap, denied: denied, anchors: anchors,
+      remarks: remarks)
   }
 }
 

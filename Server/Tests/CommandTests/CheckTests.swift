@@ -103,7 +103,7 @@ struct CheckTests {
         "pinning-ends soon.example", "pinning-ends over.example", "unreadable-entry old.example",
         "not-pinned bad_host!.example", "not-pinned dot.example.", "not-pinned void.example",
         "unreadable-entry dup.example", "not-pinned open.example", "not-pinned co.uk",
-        "public-suffix **.co.uk",
+        "public-suffix **.co.uk", "other-cas open.example, **.co.uk",
       ]
     ),
     (

@@ -204,4 +204,59 @@ struct PolicyCommandTests {
     #expect(unseen.exitCode == 1)
     #expect(unseen.stderr.contains("--registry"))
   }
+
+  @Test(
+    "no server is judged by the system's CAs if the list does not trust these, and no export drops that in silence"
+  )
+  func anchors() async throws {
+    let stage = try ExplainTests.Stage()
+    func write(_ anchors: String) throws {
+      try stage.directory.write(
+        stage.android(
+          """
+          <base-config/><domain-config><domain>api.example.com</domain>\(anchors)<pin-set>
+          <pin digest="SHA-256">\(stage.leaf)</pin><pin digest="SHA-256">\(CheckTests.pin("A"))</pin>
+          </pin-set></domain-config>
+          """), to: "list")
+    }
+    let own = "<trust-anchors><certificates src=\"@raw/ca\"/></trust-anchors>"
+    let list = stage.directory.path("list")
+    let shown = [
+      "api.example.com", "--chain", "chain.pem", "--at",
+      "\(ExplainTests.Stage.begin + 10 * ExplainTests.Stage.day)",
+    ]
+    let check = ["check", "list", "--format", "json", "--host"] + shown
+    let explain = ["explain", "--policy", "list"] + shown
+    try write(own)
+    let unjudged = try await stage.run(explain)
+    #expect(unjudged.exitCode == 3)
+    #expect(unjudged.stdout.isEmpty && unjudged.stderr.contains("hint: --ca FILE"))
+    let judged = try await stage.run(explain + ["--ca", "ca.pem"])
+    #expect(judged.exitCode == 0, "\(judged.stderr)")
+    #expect(judged.stdout.contains("clients trust the CAs of @raw/ca, and not the system's"))
+    let unchecked = try CheckTests.told(try await stage.run(check))
+    #expect(unchecked.contains("other-cas api.example.com:443 \(list)"), "\(unchecked)")
+    let checked = try await stage.run(check + ["--ca", "ca.pem"])
+    #expect(try CheckTests.told(checked) == ["other-cas api.example.com \(list)"])
+    #expect(checked.exitCode == 0)
+    // The system's CAs may judge it, and do not know the CA.
+    try write("<trust-anchors><certificates src=\"system\"/></trust-anchors>")
+    #expect(try await stage.run(explain).exitCode == 1)
+    try write(own)
+    let imported = try await stage.run(
+      ["import", "list", "--strict", "--statement", stage.directory.path("statement.json")])
+    #expect(imported.exitCode == 1)
+    #expect(imported.stderr.contains("api.example.com: clients trust the CAs of @raw/ca"))
+    let inPlace = [
+      "export", "--to", "android", "--roles", "leaf", "--strict", "list", "--out", "list",
+    ]
+    let exported = try await stage.run(inPlace)
+    #expect(exported.exitCode == 1)
+    for text in ["the CAs of @raw/ca", "replaced: base-config", "replaced: trust-anchors"] {
+      #expect(exported.stderr.contains(text), "\(exported.stderr)")
+    }
+    // What it wrote says no more than pins.
+    let again = try await stage.run(inPlace)
+    #expect(again.exitCode == 0, "\(again.stderr)")
+  }
 }

@@ -221,6 +221,26 @@ public struct EndpointCheck {
     return found
   }
 
+  /// Servers that the system's CAs judged, and lists whose clients do not trust these: whether they connect, nobody
+  /// found out.
+  public func unjudged(
+    _ endpoints: [SeenEndpoint], under policies: [CheckedPolicy]
+  ) -> [Finding] {
+    endpoints.flatMap { endpoint in
+      policies.compactMap { checked -> Finding? in
+        let anchors = checked.policy.anchors(for: endpoint.host)
+        guard case .success = endpoint.keys, !anchors.includesSystem,
+          let difference = anchors.difference,
+          checked.policy.rules.contains(where: { $0.entry.pattern.matches(endpoint.host) })
+        else { return nil }
+        return Finding(
+          .otherAnchors, host: endpoint.name, policy: checked.name,
+          "the system's CAs judged it, and \(difference); hint: --ca FILE names them",
+          severity: .error)
+      }
+    }
+  }
+
   /// Endpoints with one key, told once for each key.
   private func shared(_ endpoints: [SeenEndpoint]) -> [Finding] {
     var names: [SPKIPin: Set<String>] = [:]

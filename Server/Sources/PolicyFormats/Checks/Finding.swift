@@ -108,6 +108,8 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case outdatedTLS = "outdated-tls"
   /// A server whose chain or name no client accepts, pins aside.
   case untrusted = "untrusted-chain"
+  /// CAs that a list trusts, and that are not the system's.
+  case otherAnchors = "other-cas"
   /// Clients of a list would refuse the server.
   case refused = "refused"
   /// Clients of a list would refuse the server with the key that is to come.
@@ -159,7 +161,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
       .drift, .missingHost, .mirror, .leafExpires, .authorityEnds, .reportOnly, .wholeCertificate,
       .bundledCertificate, .clearText, .placeholder, .notSearched:
       .warning
-    case .sharedKey, .keyReuse, .debugBuilds, .looseLiteral: .info
+    case .otherAnchors, .sharedKey, .keyReuse, .debugBuilds, .looseLiteral: .info
     }
   }
 
@@ -183,6 +185,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .unreachable: "A server, or one of its addresses, could not be asked."
     case .outdatedTLS: "A server offers TLS 1.1 at most, and no client connects."
     case .untrusted: "A server's chain or name is not valid; every client refuses it."
+    case .otherAnchors: "Clients of this list trust other CAs than the system's alone."
     case .refused: "Clients of this list would refuse the server now."
     case .backupRefused: "Clients of this list would refuse the server with its next key."
     case .leafExpires: "A certificate ends soon, and the list lets in no other key."

@@ -67,6 +67,11 @@ public struct PolicyCheck {
         .reportOnly, host: "\($0.entry.pattern)", policy: checked.name,
         "a missing pin is only reported, and the server is let in; hint: TSKEnforcePinning true")
     }
+    found += policy.otherAnchors.map { hosts, text in
+      Finding(
+        .otherAnchors, host: hosts.joined(separator: ", "), policy: checked.name,
+        "\(text); hint: --ca FILE names them")
+    }
     for rule in policy.rules {
       guard let end = rule.unpinnedFrom, end - now < within else { continue }
       found.append(

@@ -94,6 +94,9 @@ enum CheckCommand {
     }
     findings += EndpointCheck(at: now, within: seconds).findings(
       endpoints, under: policies, named: Set(named))
+    if invocation[TrustArguments.ca] == nil {
+      findings += EndpointCheck(at: now, within: seconds).unjudged(endpoints, under: policies)
+    }
     findings += (signed?.mirrorProblems ?? []).map {
       Finding(.mirror, policy: signed?.place ?? "", $0)
     }

@@ -76,8 +76,11 @@ enum DoctorCommand {
       within: seconds)
     let seen = await eyes.see(targets.map { ($0, nil) })
     // One list of several has a host; that the others do not is no fault of theirs.
-    return EndpointCheck(at: now, within: seconds).findings(seen, under: diagnosis.policies)
-      .filter { $0.rule != .notPinned }.map { diagnosis.placed($0) }
+    let check = EndpointCheck(at: now, within: seconds)
+    let found = check.findings(seen, under: diagnosis.policies).filter { $0.rule != .notPinned }
+    let unjudged =
+      invocation[TrustArguments.ca] == nil ? check.unjudged(seen, under: diagnosis.policies) : []
+    return (found + unjudged).map { diagnosis.placed($0) }
   }
 
   /// The certificates of a file. A store with many of them pins nothing; a private key beside them is not looked at.

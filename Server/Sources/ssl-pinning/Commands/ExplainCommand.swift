@@ -23,7 +23,8 @@ enum ExplainCommand {
     notes: [
       "The list is --registry with --key, or --policy. The chain is the one that the server shows now, or\n"
         + "--chain. Exit code 0 where the connection would be made, 1 where it would be refused, or where the server\n"
-        + "offers TLS 1.1 at most, which no client takes: that is said in place of a verdict.",
+        + "offers TLS 1.1 at most, which no client takes: that is said in place of a verdict. Of an Android list that\n"
+        + "does not trust the system's CAs for the host nothing is said without --ca (exit code 3).",
       "Rules are those of the client, in the order in which they decide: chain and name first, then denied keys,\n"
         + "then pins. A report-only entry is judged as if it were enforced, since that is the app's setting.",
     ],
@@ -39,6 +40,13 @@ enum ExplainCommand {
     }
     do throws(HostNameError) { host = try HostName(target.host) } catch { throw .usage("\(error)") }
     let list = try await list(invocation, at: now)
+    let anchors = list.policy.anchors(for: host)
+    if invocation[TrustArguments.ca] == nil, !anchors.includesSystem,
+      let difference = anchors.difference
+    {
+      // The system's CAs would say of a chain what these clients do not.
+      throw .couldNotFindOut("\(list.place): \(difference); hint: --ca FILE names them")
+    }
     let certificates = try await certificates(of: target, invocation)
     let explanation = try Explanation(
       asked: text, host: host, list: list, certificates: certificates,
@@ -208,6 +216,9 @@ private struct Explanation {
     }
     let overlap = list.policy.overlap == .united ? "all of them count" : "the closest one counts"
     if matching.count > 1 { table.add(["", overlap]) }
+    if let difference = list.policy.anchors(for: host).difference {
+      table.add(["anchors", "\(difference); --ca FILE names them"])
+    }
     table.add(["chain", isValidated ? "valid, as it was validated:" : "not valid, as it was sent:"])
     for (index, link) in path.enumerated() {
       table.add([

@@ -55,6 +55,8 @@ enum ExportCommand {
         + "that it pins is not (exit code 1): it would let every server in, and TrustKit would end the app.",
       "curl holds one set of pins against every server of a run. Hosts with different ones are comments in its file, and\n"
         + "told; until the # of one is taken away, the file has every server refused.",
+      "Over an Android file, --out tells what that said besides pins, such as base-config: it is lost. So are hosts that\n"
+        + "were pinned there and are not any more, or were not refused and will be.",
       "A server of --host must be trusted (--ca names your own CA): its pin would be somebody else's otherwise.",
     ],
     run: run)
@@ -83,12 +85,18 @@ enum ExportCommand {
       throw .usage(
         "--into is for nspinneddomains and trustkit; hint: --out writes a file of its own")
     }
-    Terminal.warn(written.losses.map(\.description))
+    var losses = written.losses
+    if format == .android, let old = OutputFile.existing(invocation),
+      let bytes = try? InputFile.read(old.path, limit: PinPolicy.maximumBytes)
+    {
+      losses += policy.lost(byReplacing: bytes, with: written.text)
+    }
+    Terminal.warn(losses.map(\.description))
     guard !written.pinsNothing else {
       throw .no("no host is left that the file would pin: nothing is written")
     }
     try OutputFile.write(Array(written.text.utf8), invocation)
-    return invocation[strict] && !(policy.remarks.losses + written.losses).isEmpty ? .no : .yes
+    return invocation[strict] && !(policy.remarks.losses + losses).isEmpty ? .no : .yes
   }
 
   private static func source(

@@ -104,6 +104,10 @@ enum PlantedTree {
         ("not-pinned soon.example", "soon.example"), ("not-pinned over.example", "over.example"),
         ("not-pinned old.example", "old.example"), ("not-pinned drift.example", "drift.example"),
         ("not-pinned clear.example", "clear.example"),
+        (
+          "other-cas soon.example, over.example, old.example, drift.example, clear.example",
+          "soon.example"
+        ),
         ("pinning-ends soon.example", "soon.example"),
         ("pinning-ends over.example", "over.example"),
         ("report-only", "trustkit-config"), ("unreadable-entry old.example", "old.example"),
