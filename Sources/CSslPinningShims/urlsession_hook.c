@@ -109,7 +109,7 @@ CURLcode pp_easy_info(CURL *easy, CURLINFO info, char **out) {
 
 // Puts the rules on an easy handle. Every option is one that the rules stand on, so one failure
 // fails the whole.
-static bool arm(struct transfer *t, bool fresh) {
+static bool arm(struct transfer *t, bool is_replay) {
   CURL *h = t->easy;
   if (!pp_heads_listen(pp_handle_of(h), t)) return false;
   t->verdict = UNDECIDED;
@@ -136,10 +136,10 @@ static bool arm(struct transfer *t, bool fresh) {
   SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   // With its own buffer left empty, Foundation asks curl_easy_strerror, where our text stands.
   SET(CURLOPT_ERRORBUFFER, t->error);
-  SET(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+  SET(CURLOPT_FRESH_CONNECT, t->is_alone ? 1L : 0L);
   failed |= pp_localhost_resolve(h, &t->addresses, t->host, t->port);
   SET(CURLOPT_FORBID_REUSE, 0L);
-  failed |= pp_connections_choose(t) | pp_transfer_limit(t, fresh);
+  failed |= pp_connections_choose(t) | pp_transfer_limit(t, is_replay);
   pp_handle_own_length(pp_handle_of(h));
 #undef SET
   return failed == 0;
@@ -169,9 +169,8 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (t) {
     if (t->parked) s->parked_count--;
     t->id = next_id++;
-    t->attempt = 0;
     t->started = pp_now(), t->timeout = s->options.timeout;
-    t->parked = t->ready = t->refreshed = t->begun = t->is_held = false;
+    t->parked = t->ready = t->refreshed = t->replayed = t->is_alone = t->begun = t->is_held = false;
   }
   pthread_mutex_unlock(&lock);
   if (!s) return REAL(curl_multi_add_handle)(multi, pp_handle_without_waiting(easy));
@@ -274,7 +273,7 @@ static bool park(struct session *s, struct transfer *t) {
   pthread_mutex_lock(&lock);
   t->parked = true;
   t->ready = false;
-  t->attempt++;
+  t->replayed = true;
   if (t->verdict == TO_REFRESH) t->refreshed = true;
   s->parked_count++;
   pthread_mutex_unlock(&lock);
@@ -300,6 +299,7 @@ static void replay_ready(struct session *s) {
     pthread_mutex_unlock(&lock);
     if (!t) return;
     if (idle) unwatch(s, t->easy);
+    pp_connections_keep(s);
     // Both can only fail for want of memory, and then nothing was sent: the task times out.
     if (arm(t, true)) REAL(curl_multi_add_handle)(s->multi, t->easy);
   }
@@ -323,7 +323,7 @@ static CURLMsg *HOOKED(curl_multi_info_read)(CURLM *multi, int *left) {
     struct transfer *t = s ? find_transfer(s, done->easy_handle) : NULL;
     pthread_mutex_unlock(&lock);
     if (!t) return done;
-    bool again = (t->verdict == TO_RETRY && t->attempt == 0) || t->verdict == TO_PART ||
+    bool again = t->verdict == TO_RETRY || t->verdict == TO_PART ||
                  (t->verdict == TO_REFRESH && !t->refreshed);
     if (again && !pp_transfer_is_lost(t) && park(s, t)) continue;
     if (done->data.result == CURLE_SEND_FAIL_REWIND) pp_transfer_is_lost(t);

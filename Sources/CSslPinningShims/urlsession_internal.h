@@ -54,8 +54,8 @@ struct transfer {
   struct session *session;
   uint64_t id;
   enum verdict verdict;
-  int attempt;
-  bool parked, ready, refreshed;
+  bool is_alone; // takes no connection that stands
+  bool parked, ready, refreshed, replayed;
   double started, timeout;  // in seconds, of a clock that is never set; 0: no time-out
   bool begun;     // a byte may have left
   bool goes_once; // must not be sent twice (pp_handle_may_repeat)
@@ -140,8 +140,9 @@ void pp_connections_keep(struct session *s);
 CURLcode pp_connections_choose(struct transfer *t);
 
 // Gives the transfer's host the next colour, unless another transfer did since this one began: later ones do not see the connections of
-// this one's colour. libcurl puts all onto the one that stands first, which is never closed while any is on it. They are not to be taken
-// off it before they are sent: libcurl 7.88 resets a stream for that which it never began, and a strict server ends what others wait on.
+// this one's colour, which was silent, or is refused. libcurl puts all onto the one that stands first, which is never closed while any is
+// on it. They are not to be taken off it before they are sent: libcurl 7.88 resets a stream for that which it never began, and a strict
+// server ends what others wait on. Colours come round: a replay that meets a refused connection again goes alone.
 void pp_connections_leave(const struct transfer *t);
 
 // Whether the transfer is to wait for the end of another one that goes once, as it does.

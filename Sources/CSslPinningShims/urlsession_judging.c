@@ -35,7 +35,7 @@ static void make_index(void) {
 }
 
 pp_transfer pp_view(const struct transfer *t) {
-  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->attempt, t->refreshed, pp_now() - t->started, NULL};
+  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->is_alone, t->refreshed, pp_now() - t->started, NULL};
 }
 
 double pp_now(void) {
@@ -54,9 +54,11 @@ CURLcode pp_transfer_limit(const struct transfer *t, bool is_replay) {
 }
 
 void pp_note(struct transfer *t, pp_decision decision, const char *message) {
-  t->verdict = decision == PP_RETRY     ? TO_RETRY
-               : decision == PP_REFRESH ? TO_REFRESH
-                                        : REFUSED;
+  t->verdict = decision == PP_RETRY && !t->is_alone ? TO_RETRY
+               : decision == PP_REFRESH             ? TO_REFRESH
+                                                    : REFUSED;
+  // Colours come round: whoever meets a second connection that cannot be used gets the next one made.
+  if (t->verdict == TO_RETRY && t->replayed) t->is_alone = true;
   snprintf(t->message, sizeof t->message, "%s", message);
 }
 
@@ -131,13 +133,13 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
   pp_judged *connection = connection_of(t->easy);
   if (pp_transfer_is_lost(t)) return CURL_PREREQFUNC_ABORT;
   if (pp_judged_is_taken(connection, t->easy, connection_of)) {
-    t->verdict = TO_PART;
+    t->verdict = TO_PART, t->is_alone = true;
     handle->is_apart = true;
     return CURL_PREREQFUNC_ABORT;
   }
   pp_judged_find_socket(connection, t->sockets, own_port);
   if (pp_judged_is_over(connection)) {
-    t->verdict = TO_PART;
+    t->verdict = TO_PART, t->is_alone = true;
     curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
     return CURL_PREREQFUNC_ABORT;
   }
@@ -150,6 +152,10 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
     return CURL_PREREQFUNC_OK;
   }
   pp_note(t, decision, message);
+  // The replay, and others, share the one that is made next. What is on this one goes on.
+  if (decision == PP_RETRY && connection) pp_connections_leave(t);
+  // One that is still being made would be given to the replay again.
+  if (decision == PP_RETRY && !connection) t->is_alone = true;
   // Else a refused HTTP/2 connection stays in the pool.
   curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
   return CURL_PREREQFUNC_ABORT;

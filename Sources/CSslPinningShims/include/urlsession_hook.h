@@ -22,12 +22,13 @@
 typedef enum {
   PP_REFUSE = 0,
   PP_ACCEPT = 1,
-  // Refuse this attempt, park the transfer, and replay it on a fresh connection once the session is
-  // told to resume it. For a connection that cannot be used any more; means PP_REFUSE from the
-  // second attempt on.
+  // Refuse this attempt, park the transfer, and replay it on another connection once the session is
+  // told to resume it. For a connection that cannot be used any more: the host's later requests leave
+  // it, too, and share a newer one with the replay. A replay that meets such a one again gets one of
+  // its own; means PP_REFUSE for that.
   PP_RETRY = 2,
   // The same for a key that newer pins might know; means PP_REFUSE once the transfer was parked for
-  // that before. So a transfer is parked twice at most.
+  // that before. So a transfer is parked three times at most.
   PP_REFRESH = 3,
 } pp_decision;
 
@@ -37,7 +38,7 @@ typedef struct {
   const char *scheme;   // lower case; empty where the URL cannot be read
   const char *host;     // as libcurl resolves it: no brackets removed, no case changed
   int port;
-  int attempt;          // how often it was replayed
+  bool is_alone;        // whether it had libcurl make a connection for it: there is no other chance
   bool refreshed;       // whether it was parked for newer pins
   double elapsed;       // seconds since it began
   const void *owner;    // what Foundation has libcurl write to; NULL but for `parked`

@@ -8,7 +8,9 @@
   ///
   /// - The host is the URL's, never the SNI's (empty for IP addresses).
   /// - A refusal that newer pins could turn, and a reused connection that no longer passes, are
-  ///   parked, once each, and replayed on a fresh connection. Nothing of the request was sent.
+  ///   parked, and replayed on another connection. Nothing of the request was sent.
+  /// - A connection that no longer passes is left to what is under way on it: the host's next requests share a newer
+  ///   one with the replays. A replay that meets such a connection again gets one of its own.
   /// - Nothing here waits: these calls stand on the queue that all sessions of the process share.
   final class SessionHook: Sendable {
     let transport: PinnedTransport
@@ -77,7 +79,7 @@
     ) -> (pp_decision, text: String) {
       guard let connection else {
         // libcurl gives out connections behind a proxy that are still being made.
-        if transfer.attempt == 0 { return (PP_RETRY, "") }
+        if !transfer.is_alone { return (PP_RETRY, "") }
         return refuse(
           host: String(cString: transfer.host),
           outcome: .unjudged("no verdict of this session stands on it"))
@@ -92,7 +94,7 @@
       let spelling = String(cString: transfer.host)
       guard let host = try? HostName(spelling), host == connection.host else {
         // Judged for another name: its verdict says nothing about this one.
-        if transfer.attempt == 0 { return (PP_RETRY, "") }
+        if !transfer.is_alone { return (PP_RETRY, "") }
         return refuse(host: spelling, outcome: .unjudged("the verdict is for another host"))
       }
       let again = transport.validator.chainVerdict(
@@ -105,8 +107,8 @@
         transport.judge.record(evaluation, of: facts)
         return (PP_ACCEPT, "")
       }
-      // The server may long have another key: a fresh connection decides.
-      if transfer.attempt == 0 { return (PP_RETRY, transport.refusals.note(evaluation)) }
+      // The server may long have another key: another connection decides.
+      if !transfer.is_alone { return (PP_RETRY, transport.refusals.note(evaluation)) }
       return refuse(evaluation, facts)
     }
 

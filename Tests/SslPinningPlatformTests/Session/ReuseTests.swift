@@ -5,6 +5,7 @@ import FoundationNetworking
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools
+import TestSupport
 import Testing
 
 @Suite("Connections that outlive a change of pins")
@@ -134,6 +135,143 @@ struct ReuseTests {
     _ = try await session.data(from: site.url())
     #expect(site.judge.refreshes.count == 1)
     #expect(site.server.requests.count == 2)
+  }
+
+  @Test(
+    "are left to the long answer on them, which goes on: all other requests share one that passes",
+    arguments: [(true, 6), (true, 1)])
+  func leftToOthers(hasSession: Bool, most: Int) async throws {
+    let site = try PinnedSite()
+    let fleet = try await KeyedFleet(site, count: 2)
+    let session = fleet.session(most: most)
+    @Sendable func ask(_ path: String) async throws -> String {
+      let request = URLRequest(try fleet.url(path), timeout: 20)
+      let (body, _) =
+        hasSession
+        ? try await session.data(for: request) : try await site.transport.data(for: request)
+      return String(decoding: body, as: UTF8.self)
+    }
+    let slow = Task { try await ask("/slow") }
+    #expect(await eventually { fleet.upstream.requests.count == 1 })
+    try fleet.change(to: 1)
+    for number in 0..<3 { #expect(try await ask("/\(number)") == "got /\(number)") }
+    try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<6 { group.addTask { try await ask("/") } }
+      for try await text in group { #expect(text == "got /") }
+    }
+    #expect(fleet.relay.connections == 2)
+    fleet.gate.raise()
+    #expect(try await slow.value == "got /slow")
+    #expect(try await fleet.servers[0].accesses(waitingFor: 1).map(\.target) == ["/slow"])
+    #expect(try await fleet.servers[1].accesses(waitingFor: 9).count == 9)
+    try await fleet.stop()
+  }
+
+  @Test("carry only what they pass for, however often the pins change while one is in use")
+  func manyChanges() async throws {
+    let site = try PinnedSite()
+    let fleet = try await KeyedFleet(site, count: 3)
+    let session = fleet.session(most: 1)
+    let slow = Task { try await session.data(from: fleet.url("/slow")).0 }
+    #expect(await eventually { fleet.upstream.requests.count == 1 })
+    for change in 0..<20 {
+      try fleet.change(to: 1 + change % 2)
+      let (body, _) = try await session.data(for: URLRequest(fleet.url(), timeout: 20))
+      #expect(body == Data("got /".utf8))
+    }
+    fleet.gate.raise()
+    #expect(try await slow.value == Data("got /slow".utf8))
+    #expect(try await fleet.servers[0].accesses(waitingFor: 1).count == 1)
+    for server in fleet.servers[1...] {
+      #expect(try await server.accesses(waitingFor: 10).count == 10)
+    }
+    try await fleet.stop()
+  }
+
+  @Test("or that came by it are shared by the requests that waited together for newer pins")
+  func parkedTogether() async throws {
+    let site = try PinnedSite()
+    let fleet = try await KeyedFleet(site, count: 2)
+    let session = fleet.session(most: 1)
+    fleet.turn(to: 1)
+    site.judge.onRefresh { judge in
+      // All have met the unknown key by then.
+      _ = await eventually { judge.refreshes.count == 7 }
+      try? judge.pin(["localhost": fleet.identities[1]])
+    }
+    let slow = Task { try await session.data(from: fleet.url("/slow")).0 }
+    try await withThrowingTaskGroup(of: Data.self) { group in
+      for _ in 0..<6 {
+        group.addTask {
+          try await session.data(for: URLRequest(fleet.url(), timeout: 20)).0
+        }
+      }
+      for try await body in group { #expect(body == Data("got /".utf8)) }
+    }
+    #expect(await eventually { fleet.upstream.requests.count == 7 })
+    fleet.gate.raise()
+    #expect(try await slow.value == Data("got /slow".utf8))
+    let accesses = try await fleet.servers[1].accesses(waitingFor: 7)
+    #expect(Set(accesses.map(\.connection)).count == 1)
+    try await fleet.stop()
+  }
+}
+
+/// Servers of HTTP/2 with a key each behind one address: connections stay where they led. `/slow` is under way until the gate
+/// is raised.
+private struct KeyedFleet {
+  let gate: EventSignal
+  let upstream: LocalHTTPServer
+  let identities: [ServerIdentity]
+  let servers: [Nginx]
+  let relay: SwitchableRelay
+  private let site: PinnedSite
+
+  init(_ site: PinnedSite, count: Int) async throws {
+    let gate = try EventSignal()
+    let upstream = try LocalHTTPServer { request in
+      // why: until the test lets it go on
+      if request.path == "/slow" { _ = gate.sleep(milliseconds: 60_000) }
+      return .text("got \(request.path)")
+    }
+    let identities = try [site.identity] + (1..<count).map { _ in try site.rogueIdentity() }
+    var servers: [Nginx] = []
+    for identity in identities {
+      servers.append(
+        try await Nginx.start(
+          Nginx.Site(
+            identity, name: "localhost",
+            directives: "location / { proxy_pass http://127.0.0.1:\(upstream.port); }")))
+    }
+    self.site = site
+    self.gate = gate
+    self.upstream = upstream
+    self.identities = identities
+    self.servers = servers
+    relay = try SwitchableRelay(to: .loopback(servers[0].port))
+  }
+
+  func url(_ path: String = "/") throws -> URL { try site.url(path, port: relay.port) }
+
+  func session(most: Int) -> URLSession {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = most
+    return site.session(configuration)
+  }
+
+  /// Connections lead to this server from now on.
+  func turn(to server: Int) {
+    relay.redirect(to: .loopback(servers[server].port), closingConnections: false)
+  }
+
+  /// Its key becomes the only one that is pinned, too.
+  func change(to server: Int) throws {
+    turn(to: server)
+    try site.judge.pin(["localhost": identities[server]])
+  }
+
+  func stop() async throws {
+    for server in servers { try await server.stop() }
   }
 }
 
