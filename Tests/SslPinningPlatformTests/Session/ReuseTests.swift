@@ -139,7 +139,7 @@ struct ReuseTests {
 
   @Test(
     "are left to the long answer on them, which goes on: all other requests share one that passes",
-    arguments: [(true, 6), (true, 1)])
+    arguments: [(false, 6), (true, 6), (true, 1)])
   func leftToOthers(hasSession: Bool, most: Int) async throws {
     let site = try PinnedSite()
     let fleet = try await KeyedFleet(site, count: 2)

@@ -310,6 +310,8 @@
           return finish(request, throwing: refusal)
         }
         request.wasRetried = true
+        // What is on it goes on, and libcurl would offer it to each later request.
+        ConnectionColours.change(request.target.origin, from: request.mark, at: now)
         return again(request)
       case .refresh(let evaluation):
         guard request.mayStartAnew else {
