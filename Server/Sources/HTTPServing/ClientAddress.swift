@@ -12,13 +12,6 @@ package enum ClientAddress {
     return inet_pton(AF_INET, text, &bytes) == 1 ? Array(bytes.prefix(4)) : nil
   }
 
-  /// What counts as one caller: an IPv6 client has at least a /64 to itself. What is no address counts
-  /// as it is written.
-  package static func bucket(_ text: String) -> [UInt8] {
-    guard let bytes = bytes(text) else { return Array(text.utf8) }
-    return Array(bytes.prefix(bytes.count == 16 ? 8 : 4))
-  }
-
   /// Whether only this machine has it.
   package static func isLoopback(_ text: String) -> Bool {
     guard let bytes = bytes(text) else { return false }

@@ -35,20 +35,11 @@ final class ConnectionDeadlines: Sendable {
 
   private struct Open {
     var connections: [ObjectIdentifier: HTTPConnection] = [:]
-    /// Those of callers that may have only so many, and how many each has. Behind a trusted proxy are many callers.
+    /// Those of callers that may have only so many. Behind a trusted proxy are many callers.
     var limited: Set<ObjectIdentifier> = []
-    var counts: [[UInt8]: Int] = [:]
-    /// The connections that were handed over and that no thread has begun with: of each caller, and in all.
-    var queued: [[UInt8]: Int] = [:]
-    var inQueue = 0
-
-    /// Takes one of a caller out of the queue; false if none is in it.
-    mutating func leaveQueue(_ bucket: [UInt8]) -> Bool {
-      guard let number = queued[bucket] else { return false }
-      queued[bucket] = number > 1 ? number - 1 : nil
-      inQueue -= 1
-      return true
-    }
+    var counts = CallerCounts()
+    /// The connections that were handed over and that no thread has begun with.
+    var queued = CallerCounts()
   }
 
   init(limits: HTTPLimits) {
@@ -67,22 +58,21 @@ final class ConnectionDeadlines: Sendable {
   /// with the next ones late, and one caller would have all places meanwhile.
   ///
   /// - Returns: false if it is one too many.
-  func reserve(_ bucket: [UInt8]) -> Bool {
+  func reserve(_ caller: Caller) -> Bool {
     open.withLock { open in
-      let isCrowd = count.load(ordering: .relaxed) + open.inQueue >= crowd
-      let ofOne = open.counts[bucket, default: 0] + open.queued[bucket, default: 0]
-      guard ofOne < (isCrowd ? limits.inACrowd : limits.usual) else { return false }
-      open.queued[bucket, default: 0] += 1
-      open.inQueue += 1
+      let isCrowd = count.load(ordering: .relaxed) + open.queued.total >= crowd
+      let most = isCrowd ? limits.inACrowd : limits.usual
+      guard open.counts.hasRoom(for: caller, most: most, with: open.queued) else { return false }
+      open.queued.add(caller)
       return true
     }
   }
 
   /// A connection that was counted could not be handed over.
-  func giveUp(_ bucket: [UInt8]) { open.withLock { _ = $0.leaveQueue(bucket) } }
+  func giveUp(_ caller: Caller) { open.withLock { _ = $0.queued.remove(caller) } }
 
   /// Empties the queue: the library has lost its connections.
-  func forgetQueue() { open.withLock { ($0.queued, $0.inQueue) = ([:], 0) } }
+  func forgetQueue() { open.withLock { $0.queued = CallerCounts() } }
 
   /// A connection began.
   func begin(_ connection: HTTPConnection) {
@@ -91,9 +81,9 @@ final class ConnectionDeadlines: Sendable {
     open.withLock { open in
       open.connections[ObjectIdentifier(connection)] = connection
       count.wrappingAdd(1, ordering: .relaxed)
-      guard open.leaveQueue(connection.bucket) else { return }
+      guard open.queued.remove(connection.caller) else { return }
       open.limited.insert(ObjectIdentifier(connection))
-      open.counts[connection.bucket, default: 0] += 1
+      open.counts.add(connection.caller)
     }
   }
 
@@ -120,8 +110,7 @@ final class ConnectionDeadlines: Sendable {
       }
       count.subtract(1, ordering: .relaxed)
       guard open.limited.remove(ObjectIdentifier(connection)) != nil else { return }
-      let rest = open.counts[connection.bucket, default: 1] - 1
-      open.counts[connection.bucket] = rest > 0 ? rest : nil
+      open.counts.remove(connection.caller)
     }
   }
 
@@ -136,7 +125,7 @@ final class ConnectionDeadlines: Sendable {
       }.map { id, connection in
         HeldConnection(
           connection: connection,
-          of: open.limited.contains(id) ? open.counts[connection.bucket, default: 0] : 0,
+          of: open.limited.contains(id) ? open.counts.share(of: connection.caller) : 0,
           isIdle: connection.isIdle.load(ordering: .relaxed),
           since: connection.since.load(ordering: .relaxed))
       }
@@ -199,7 +188,7 @@ final class ConnectionDeadlines: Sendable {
 /// A connection that may have to go where the server is full. No answer to it is worked on.
 struct HeldConnection<Connection> {
   let connection: Connection
-  /// How many its caller has; 0 if many callers share its address.
+  /// How many its caller has (``CallerCounts/share(of:)``); 0 if many callers share its address.
   let of: Int
   let isIdle: Bool
   /// When it began what it does now, in nanoseconds.

@@ -25,7 +25,7 @@ final class HTTPConnection: @unchecked Sendable {
   let descriptor: Int32
   /// The other side's numeric address, and what counts as one caller with it.
   let peer: String
-  let bucket: [UInt8]
+  let caller: Caller
   /// Nanoseconds of the monotonic clock.
   let deadline = Atomic<Int64>(.max)
   /// When what it does now began, and whether that is waiting for a request.
@@ -59,7 +59,7 @@ final class HTTPConnection: @unchecked Sendable {
     self.pointer = pointer
     self.descriptor = descriptor
     self.peer = peer
-    bucket = ClientAddress.bucket(peer)
+    caller = Caller(peer)
   }
 
   func wait(for answer: LaterAnswer?) { waiting.withLock { $0 = answer } }
@@ -97,9 +97,8 @@ struct SuspendedConnection: @unchecked Sendable {
 final class SuspendedConnections: Sendable {
   private struct State {
     var waiting: [ObjectIdentifier: Waiting] = [:]
-    /// Strangers among them, and those of each.
-    var strangers = 0
-    var ofStranger: [[UInt8]: Int] = [:]
+    /// The strangers among them.
+    var strangers = CallerCounts()
     var isStopping = false
     var isClosed = false
   }
@@ -112,8 +111,7 @@ final class SuspendedConnections: Sendable {
 
   /// Somebody who has shown no token.
   struct Stranger {
-    /// Who counts as one.
-    let bucket: [UInt8]
+    let caller: Caller
     /// How many may wait in all, and of this one.
     let most: Int
     let mostOfOne: Int
@@ -136,12 +134,10 @@ final class SuspendedConnections: Sendable {
     let (refusal, isStopping): (HTTPResponse?, Bool) = state.withLock { state in
       guard !state.isClosed else { return (HTTPRefusal.unavailable, true) }
       if let stranger {
-        let own = state.ofStranger[stranger.bucket, default: 0]
-        guard state.strangers < stranger.most, own < stranger.mostOfOne else {
-          return (HTTPRefusal.crowded, false)
-        }
-        state.strangers += 1
-        state.ofStranger[stranger.bucket] = own + 1
+        guard state.strangers.total < stranger.most,
+          state.strangers.hasRoom(for: stranger.caller, most: stranger.mostOfOne)
+        else { return (HTTPRefusal.crowded, false) }
+        state.strangers.add(stranger.caller)
       }
       connection.suspend()
       state.waiting[ObjectIdentifier(answer)] = Waiting(
@@ -197,11 +193,7 @@ final class SuspendedConnections: Sendable {
   fileprivate func resume(_ answer: LaterAnswer, _ pointer: OpaquePointer) {
     state.withLock { state in
       guard let ended = state.waiting.removeValue(forKey: ObjectIdentifier(answer)) else { return }
-      if let stranger = ended.stranger {
-        state.strangers -= 1
-        let rest = state.ofStranger[stranger.bucket, default: 1] - 1
-        state.ofStranger[stranger.bucket] = rest > 0 ? rest : nil
-      }
+      if let stranger = ended.stranger { state.strangers.remove(stranger.caller) }
       MHD_resume_connection(pointer)
     }
   }

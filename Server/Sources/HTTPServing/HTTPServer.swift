@@ -76,7 +76,7 @@ package final class HTTPServer: Sendable {
             return
           }
           let isTaken = running.daemon.add(socket, address, length)
-          if !isTaken { site.deadlines.giveUp(ClientAddress.bucket(peer)) }
+          if !isTaken { site.deadlines.giveUp(Caller(peer)) }
         }
       })
     reaper.schedule(deadline: .now() + Self.tick, repeating: Self.tick, leeway: .milliseconds(50))

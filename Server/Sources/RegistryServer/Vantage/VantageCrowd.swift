@@ -6,19 +6,30 @@ import TLSTools
 /// Who is connected to a vantage point, and who has to go. Pure, but for the sockets that it names.
 ///
 /// - Strangers, who have not proved themselves yet, never take the place of a client: they have places of their own. If
-///   those are taken, the oldest stranger of the address with the most of them gives way to the next one, and addresses
+///   those are taken, the oldest stranger of the ``Caller`` with the most of them gives way to the next one, and addresses
 ///   that a client came from last, where all addresses of one key count as one: a registry begins hundreds of probes at once.
-/// - An address may begin so many handshakes a second, which is what they cost. One that a client proved itself from is
+/// - A caller may begin so many handshakes a second, which is what they cost. One that a client proved itself from is
 ///   not limited for an hour.
 /// - A client gets a tunnel while it has fewer than are free. Alone it gets half of them, and however many it holds, another
 ///   key finds room: whoever stole the key of one registry does not silence this point for the others.
 struct VantageCrowd {
   struct Guest {
-    let address: [UInt8]
+    enum State: Equatable {
+      /// It has proved nothing; but a client may have come from its address before.
+      case waiting(of: SPKIPin?)
+      case leaving
+      /// It proved to have this key, and has a tunnel.
+      case client(SPKIPin)
+    }
+
+    let caller: Caller
     let socket: Socket
-    /// The key that it proved to have; `nil` without a tunnel.
-    var client: SPKIPin?
-    var isLeaving = false
+    var state: State
+
+    /// Who it counts as while it waits: whoever stole a client's key has many addresses.
+    func crowd(of owner: SPKIPin) -> Caller { Caller(owner.base64) }
+
+    var client: SPKIPin? { if case .client(let client) = state { client } else { nil } }
   }
 
   private static let memory: Int64 = 3_600_000
@@ -29,9 +40,11 @@ struct VantageCrowd {
   private let tunnels: Int
   private let strangers: Int
   private(set) var guests: [Int: Guest] = [:]
+  /// Those that wait: from addresses that no client came from, and from one, where the client is the caller.
+  private var (unknown, known) = (CallerCrowds(), CallerCrowds())
   private var handshakes = RateLimiter(burst: 300, interval: 100)
   /// Whose an address is, and until when it counts as a client's, in milliseconds.
-  private var known: [[UInt8]: (client: SPKIPin, end: Int64)] = [:]
+  private var owners: [Caller: (client: SPKIPin, end: Int64)] = [:]
 
   /// - Parameters:
   ///   - tunnels: of one client alone; there are twice as many.
@@ -45,34 +58,37 @@ struct VantageCrowd {
   /// - Returns: false if there is no place for it.
   mutating func enter(_ number: Int, _ socket: Socket, from address: String, at now: Int64) -> Bool
   {
-    let bucket = ClientAddress.bucket(address)
-    if !isKnown(bucket, at: now) {
-      guard handshakes.ask(address, at: now) == .allowed else { return false }
-    }
+    let caller = Caller(address)
+    let owner = owners[caller].flatMap { $0.end >= now ? $0.client : nil }
+    guard owner != nil || handshakes.ask(caller, at: now) == .allowed else { return false }
     // Those that were sent away are still here until their threads have ended.
     guard guests.count < tunnels + 2 * strangers else { return false }
-    let waiting = guests.filter { $0.value.client == nil && !$0.value.isLeaving }
-    if waiting.count >= strangers {
-      let unknown = waiting.filter { !isKnown($0.value.address, at: now) }
-      guard !unknown.isEmpty || isKnown(bucket, at: now) else { return false }
-      sendAway(oneOf: unknown.isEmpty ? waiting : unknown)
+    if unknown.count + known.count >= strangers {
+      guard let oldest = unknown.oldestOfMost ?? (owner == nil ? nil : known.oldestOfMost) else {
+        return false
+      }
+      guests[oldest]?.socket.shutdown()
+      change(oldest, to: .leaving)
     }
-    guests[number] = Guest(address: bucket, socket: socket)
+    guests[number] = Guest(caller: caller, socket: socket, state: .leaving)
+    change(number, to: .waiting(of: owner))
     return true
   }
 
-  private func isKnown(_ address: [UInt8], at now: Int64) -> Bool {
-    known[address].map { $0.end >= now } ?? false
-  }
-
-  /// Those from addresses of one client are one crowd: whoever stole its key has many addresses.
-  private mutating func sendAway(oneOf waiting: [Int: Guest]) {
-    let crowds = Dictionary(grouping: waiting.keys) { number in
-      waiting[number].map { known[$0.address]?.client.bytes ?? $0.address } ?? []
+  /// Every change of a guest's state: the crowds follow.
+  private mutating func change(_ number: Int, to state: Guest.State) {
+    guard let guest = guests[number] else { return }
+    switch guest.state {
+    case .waiting(nil): unknown.remove(number, of: guest.caller)
+    case .waiting(let owner?): known.remove(number, of: guest.crowd(of: owner))
+    case .leaving, .client: break
     }
-    guard let oldest = crowds.values.max(by: { $0.count < $1.count })?.min() else { return }
-    guests[oldest]?.isLeaving = true
-    guests[oldest]?.socket.shutdown()
+    switch state {
+    case .waiting(nil): unknown.add(number, of: guest.caller)
+    case .waiting(let owner?): known.add(number, of: guest.crowd(of: owner))
+    case .leaving, .client: break
+    }
+    guests[number]?.state = state
   }
 
   /// Notes that a connection is a client's.
@@ -80,25 +96,30 @@ struct VantageCrowd {
   /// - Returns: false if this client has no place left.
   mutating func prove(_ number: Int, as client: SPKIPin, at now: Int64) -> Bool {
     guard let guest = guests[number] else { return false }
-    remember(guest.address, of: client, at: now)
+    remember(guest.caller, of: client, at: now)
     let taken = guests.values.compactMap(\.client)
     guard taken.count(where: { $0 == client }) < tunnels - taken.count else { return false }
-    guests[number]?.client = client
+    change(number, to: .client(client))
     return true
   }
 
   /// An address that is known stays so. Else the oldest of the same key gives way, and nobody else's.
-  private mutating func remember(_ address: [UInt8], of client: SPKIPin, at now: Int64) {
-    known = known.filter { $0.value.end >= now }
-    let own = known.filter { $0.value.client == client }
-    if known[address] == nil, own.count >= Self.mostOfOne || known.count >= Self.mostKnown {
+  private mutating func remember(_ caller: Caller, of client: SPKIPin, at now: Int64) {
+    owners = owners.filter { $0.value.end >= now }
+    let own = owners.filter { $0.value.client == client }
+    if owners[caller] == nil, own.count >= Self.mostOfOne || owners.count >= Self.mostKnown {
       guard let oldest = own.min(by: { $0.value.end < $1.value.end }) else { return }
-      known[oldest.key] = nil
+      owners[oldest.key] = nil
     }
-    known[address] = (client, now + Self.memory)
+    owners[caller] = (client, now + Self.memory)
+    // What began beside the first handshake of a client is its own, too.
+    for number in unknown.numbers(of: caller) { change(number, to: .waiting(of: client)) }
   }
 
-  mutating func leave(_ number: Int) { guests[number] = nil }
+  mutating func leave(_ number: Int) {
+    change(number, to: .leaving)
+    guests[number] = nil
+  }
 
   /// Ends all connections.
   func endAll() { for guest in guests.values { guest.socket.shutdown() } }

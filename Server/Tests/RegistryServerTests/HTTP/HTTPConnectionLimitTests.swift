@@ -41,7 +41,7 @@ import Testing
     // Nothing here touches the socket or the library's connection.
     func begin(_ peer: String) -> HTTPConnection? {
       let connection = HTTPConnection(pointer: pointer, descriptor: -1, peer: peer)
-      guard deadlines.reserve(connection.bucket) else { return nil }
+      guard deadlines.reserve(connection.caller) else { return nil }
       deadlines.begin(connection)
       return connection
     }

@@ -144,7 +144,7 @@ struct HTTPCrowdTests {
     var limits = HTTPLimits()
     (limits.connections, limits.connectionsPerAddress) = (80, 16)
     let deadlines = ConnectionDeadlines(limits: limits)
-    let (one, other): ([UInt8], [UInt8]) = ([1], [2])
+    let (one, other) = (Caller("192.0.2.1"), Caller("192.0.2.2"))
     #expect(
       (0..<17).map { _ in deadlines.reserve(one) } == Array(repeating: true, count: 16) + [false])
     #expect(deadlines.reserve(other))
@@ -152,7 +152,7 @@ struct HTTPCrowdTests {
     #expect(deadlines.reserve(one) && !deadlines.reserve(one))
     // Those that wait count as those that are open: seven eighths are a crowd.
     let crowd = limits.crowd - 17
-    #expect((0..<crowd).allSatisfy { deadlines.reserve([3, UInt8($0)]) })
+    #expect((0..<crowd).allSatisfy { deadlines.reserve(Caller("198.51.100.\($0)")) })
     let share = (0..<16).filter { _ in deadlines.reserve(other) }.count
     #expect(share == limits.connectionsPerAddressInACrowd - 1)
     deadlines.forgetQueue()

@@ -86,6 +86,9 @@ import Testing
     #expect(try await same[0].read(until: "\r\n")?.hasPrefix("HTTP/1.1 503 ") == true)
     let other = try clients("2001:db8:0:1::1", 2)
     #expect(await eventually { server.suspendedConnections == 4 })
+    // All of a /56 are two.
+    let beyond = try clients("2001:db8:0:2::1", 1)
+    #expect(try await beyond[0].read(until: "\r\n")?.hasPrefix("HTTP/1.1 503 ") == true)
     withExtendedLifetime((first, other)) {}
     await server.stop()
   }

@@ -328,7 +328,7 @@ struct VantageFloodTests {
         #expect(isIn)
       }
     }
-    var leaving: [Int] { crowd.guests.filter(\.value.isLeaving).keys.sorted() }
+    var leaving: [Int] { crowd.guests.filter { $0.value.state == .leaving }.keys.sorted() }
     let (own, stolen) = ("192.0.2.1", ["203.0.113.1", "203.0.113.2", "203.0.113.3"])
     for (address, client) in [(own, pin(2))] + stolen.map({ ($0, pin(1)) }) {
       enter(address)
@@ -343,6 +343,57 @@ struct VantageFloodTests {
     for number in 9...10 { crowd.leave(number) }
     enter(own, own, stolen[0])
     #expect(leaving == [5, 8])
+  }
+
+  @Test(
+    "an address that no client came from begins so many handshakes, a /56 twice, a /48 four times as many",
+    arguments: [
+      (ManyCallers.oneIPv6Net64, 300), (ManyCallers.oneIPv6Net56, 600),
+      (ManyCallers.oneIPv6Net48, 1200), (ManyCallers.ipv4, 1536),
+    ])
+  func handshakesOfALine(_ callers: ManyCallers, _ begun: Int) {
+    var (crowd, last) = (VantageCrowd(tunnels: 1000, strangers: 8), 0)
+    let entered = (0..<6).reduce(0) { sum, _ in
+      sum
+        + callers.addresses.count {
+          last += 1
+          return crowd.enter(last, Socket(owning: -1), from: $0, at: 0)
+        }
+    }
+    #expect(entered == begun)
+    let isIn = crowd.enter(0, Socket(owning: -1), from: "2001:db8:ffff::1", at: 0)
+    #expect(isIn)
+  }
+
+  @Test("a line with an address for each connection takes no place of a caller with two")
+  func placesOfALine() {
+    var crowd = VantageCrowd(tunnels: 1000, strangers: 8)
+    for number in 1...2 {
+      let isIn = crowd.enter(number, Socket(owning: -1), from: "2001:db8:ffff::1", at: 0)
+      #expect(isIn)
+    }
+    for (number, address) in ManyCallers.oneIPv6Net56.addresses.enumerated() {
+      let isIn = crowd.enter(3 + number, Socket(owning: -1), from: address, at: 0)
+      #expect(isIn)
+    }
+    let left = crowd.guests.filter { $0.value.state != .leaving }.keys.sorted()
+    #expect(left == [1, 2] + Array(253...258))
+  }
+
+  @Test("what began beside the first handshake of a client is not a stranger's any more")
+  func besideTheFirst() {
+    var crowd = VantageCrowd(tunnels: 1000, strangers: 8)
+    for number in 1...5 {
+      let isIn = crowd.enter(number, Socket(owning: -1), from: "192.0.2.1", at: 0)
+      #expect(isIn)
+    }
+    _ = crowd.prove(1, as: pin(1), at: 0)
+    for (number, address) in ManyCallers.manyIPv6Net48.addresses.enumerated() {
+      let isIn = crowd.enter(6 + number, Socket(owning: -1), from: address, at: 0)
+      #expect(isIn)
+    }
+    #expect((1...5).allSatisfy { crowd.guests[$0]?.state != .leaving })
+    #expect(crowd.guests.values.count { $0.state != .leaving } == 9)
   }
 
   @Test("one tunnel more than a client may have is refused as the point's fault, until one ends")
