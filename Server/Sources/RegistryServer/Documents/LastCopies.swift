@@ -268,8 +268,12 @@ struct LastCopies: Sendable {
 }
 
 extension SealMark {
-  /// Notes that a document is about to be copied to `publish.dir`, or that it was.
-  func note(copy document: PublishedDocument, isWritten: Bool) {
-    if let number = document.number { note(copy: number, of: document.file, isWritten: isWritten) }
+  /// Notes that documents are about to be copied to `publish.dir`, or that they were.
+  func note(copies documents: [PublishedDocument], areWritten: Bool) {
+    let numbers = documents.compactMap { document in
+      document.number.map { (document.file, $0) }
+    }
+    guard !numbers.isEmpty else { return }
+    note(copies: Dictionary(numbers, uniquingKeysWith: max), areWritten: areWritten)
   }
 }

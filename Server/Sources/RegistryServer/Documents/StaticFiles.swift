@@ -56,13 +56,15 @@ final class StaticFiles: Sendable {
   typealias Numbering = @Sendable (_ bytes: [UInt8], _ file: String) -> RegistryStamp.Version?
 
   private let directory: String
-  private let copying: @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void
+  private let copying: @Sendable (_ documents: [PublishedDocument], _ areWritten: Bool) -> Void
   private let numbering: Numbering
   private let later: CopyReader.Later
   private let report: @Sendable (_ file: String, _ outcome: Outcome) -> Void
   private let queue: DispatchQueue
   /// One thing after the other is told, and nothing after the end. Apart from the writing, which may not end.
   private let telling = DispatchQueue(label: "what became of published files")
+  /// Where it is noted what is to be written. Apart from the writing, too: what was acknowledged is noted in any case.
+  private let noting = DispatchQueue(label: "which files are to be published")
   private let state = Locked(State())
 
   /// Seconds until what could not be written is written again.
@@ -89,6 +91,8 @@ final class StaticFiles: Sendable {
     var owed: [String: (document: PublishedDocument, reason: String)] = [:]
     /// What is to be written, by file: the newest of each.
     var untried: [String: Untried] = [:]
+    /// What is to be written, and not noted yet, by file.
+    var unnoted: [String: PublishedDocument] = [:]
     /// How many were handed over, and how often it was tried to write one.
     var (count, attempts) = (0, 0)
     var isWaiting = false
@@ -105,13 +109,13 @@ final class StaticFiles: Sendable {
   }
 
   /// - Parameters:
-  ///   - copying: is called before each document is to be written, and again once it is.
+  ///   - copying: is called before documents are to be written, and again once each is.
   ///   - numbering: tells which documents in a copy's place another server may have written; by default none.
   ///   - later: passes the time until something is done.
   ///   - report: is told of each document what became of it; of one that fails again, only another reason.
   init(
     directory: String,
-    copying: @escaping @Sendable (_ document: PublishedDocument, _ isWritten: Bool) -> Void = {
+    copying: @escaping @Sendable (_ documents: [PublishedDocument], _ areWritten: Bool) -> Void = {
       _, _ in
     },
     numbering: @escaping Numbering = { _, _ in nil },
@@ -142,15 +146,26 @@ final class StaticFiles: Sendable {
     let number = state.withLock { state in
       state.count += 1
       state.untried[document.file] = Untried(document: document, number: state.count)
+      if !state.hasEnded { state.unnoted[document.file] = document }
       return state.count
     }
     watch()
+    noting.async { [self] in note() }
     queue.async { [self] in
       guard !state.withLock(\.hasEnded) else { return }
-      copying(document, false)
+      noting.sync { note() }
       attempt(document, number)
       waitIfOwed()
     }
+  }
+
+  /// Notes all that is to be written, at once: of ten thousand documents, one by one would take long.
+  private func note() {
+    let documents = state.withLock { state in
+      defer { state.unnoted = [:] }
+      return Array(state.unnoted.values)
+    }
+    if !documents.isEmpty { copying(documents, false) }
   }
 
   /// Writes a document, and keeps it for later if that fails.
@@ -169,7 +184,7 @@ final class StaticFiles: Sendable {
       guard reason != before else { return }
       return tell(document.file, .failed(reason, isLacking: lacks))
     }
-    copying(document, true)
+    copying([document], true)
     state.withLock { $0.note(document, number, nil) }
     guard let foreign else { return tell(document.file, .written) }
     let denials = Self.denials(in: foreign).subtracting(Self.denials(in: document.bytes))
@@ -302,11 +317,17 @@ final class StaticFiles: Sendable {
     return Set((statement?["denied"]?.arrayValue ?? []).compactMap(\.stringValue))
   }
 
-  /// Waits until everything was tried that is to be written, for ``patience`` at most.
+  /// Waits until everything is noted that is to be written, and was tried, for that ``patience`` at most.
   ///
   /// - Returns: the files that were not tried by then.
   @discardableResult
   func finish() async -> Set<String> {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      noting.async { [self] in
+        note()
+        continuation.resume()
+      }
+    }
     let isDone = await soon({})
     return isDone ? [] : state.withLock { Set($0.untried.keys) }
   }

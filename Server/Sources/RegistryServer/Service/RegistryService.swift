@@ -483,7 +483,7 @@ public final class RegistryService: Sendable {
     let mark = services.copies?.mark ?? store.mark
     await documents.copy(
       to: StaticFiles(
-        directory: directory, copying: mark.note(copy:isWritten:),
+        directory: directory, copying: mark.note(copies:areWritten:),
         numbering: { [services] in services.copies?.number(of: $0, $1) }
       ) { [health, log, clock] file, outcome in
         outcome.tell(of: file, health, log, at: clock.now())

@@ -237,6 +237,16 @@ package final class SealMark: Sendable {
       copied[file] ?? copies[file]
     }
 
+    /// Has a document's last copy be no newer than this: a person means what is there. `nil` stands for no document.
+    package mutating func lower(_ file: String, to number: RegistryStamp.Version?) {
+      guard let number else {
+        (copies[file], copied[file]) = (nil, nil)
+        return
+      }
+      if let last = copies[file] { copies[file] = min(last, number) }
+      if let last = copied[file] { copied[file] = min(last, number) }
+    }
+
     /// This, and what was seen of the same store besides.
     package func raised(to other: Seen) -> Seen {
       guard other.id == id else { return self }
@@ -336,14 +346,22 @@ package final class SealMark: Sendable {
     }
   }
 
-  /// Notes that a document is about to be copied to `publish.dir`, or that it was.
+  /// Has a document's last copy be no newer than this: an operator's word.
+  package func lower(_ name: String, to number: RegistryStamp.Version?) {
+    guard var seen else { return }
+    seen.lower(name, to: number)
+    note(seen, isOther: true)
+  }
+
+  /// Notes that documents are about to be copied to `publish.dir`, or that they were.
   ///
+  /// - Newer than record and copy, the number says that a store went back: a person decides then.
   /// - Older than what was to be copied, a copy is no base to begin a lost store from: what was decided since would end.
   /// - Older than what was copied, it is not served while the store is away. One that could not be written keeps nobody from
   ///   the one before.
-  package func note(copy number: RegistryStamp.Version, of name: String, isWritten: Bool) {
+  package func note(copies numbers: [String: RegistryStamp.Version], areWritten: Bool) {
     guard var seen = seen ?? (isOfCopies ? Seen(id: Self.copiesFileName) : nil) else { return }
-    if isWritten { seen.copied = [name: number] } else { seen.copies = [name: number] }
+    if areWritten { seen.copied = numbers } else { seen.copies = numbers }
     note(seen)
   }
 

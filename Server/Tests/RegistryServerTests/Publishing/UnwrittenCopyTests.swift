@@ -30,9 +30,11 @@ struct UnwrittenCopyTests {
       self.directory = directory
       files = StaticFiles(
         directory: directory,
-        copying: { _, isWritten in
-          noted.withLock { $0.append(isWritten ? "is" : "to be") }
-          if !isWritten { obstacle.meet() }
+        copying: { documents, areWritten in
+          noted.withLock { noted in
+            for _ in documents { noted.append(areWritten ? "is" : "to be") }
+          }
+          if areWritten { obstacle.meet() }
         },
         numbering: { bytes, _ in
           guard isVouched, let json = try? JSONValue(parsing: bytes) else { return nil }
@@ -315,6 +317,32 @@ struct UnwrittenCopyTests {
     #expect(copies.told.last == "written")
   }
 
+  @Test("is noted before it is written, also while what comes before it does not end")
+  func notedAhead() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    let (copies, obstacle) = (Copies(in: place), Obstacle())
+    obstacle.stand()
+    StaticFiles.queue(of: place).async { obstacle.meet() }
+    copies.begin(try document(1, version: 1))
+    let late = Locked<Set<String>?>(nil)
+    let waiting = Task {
+      let files = await copies.finish()
+      late.withLock { $0 = files }
+    }
+    #expect(
+      await eventually {
+        _ = copies.pass(StaticFiles.patience)
+        return late.withLock { $0 } == [Self.file]
+      })
+    #expect(copies.marks == ["to be"])
+    #expect(copies.bytes == nil)
+    obstacle.goAway()
+    await copies.finish()
+    await waiting.value
+    #expect(copies.marks == ["to be", "is"])
+  }
+
   @Test("that does not end is let be once the copies are to be elsewhere, and comes before others")
   func hangingEnd() async throws {
     let directory = try TemporaryDirectory()
@@ -341,7 +369,7 @@ struct UnwrittenCopyTests {
     for version in 1...9 as ClosedRange<Int64> {
       await Copies(in: directory.path("elsewhere")).write(try document(1, version: version))
     }
-    #expect(next.marks.isEmpty)
+    #expect(!next.marks.contains("is"))
     obstacle.goAway()
     await next.finish()
     await ending.value

@@ -113,6 +113,30 @@ import Testing
     await stage.end()
   }
 
+  @Test("waits for a person if the last change was acknowledged while its copy hung")
+  func hangingCopy() async throws {
+    let stage = try await ReplayedStoreTests.Stage(more: Self.more)
+    let place = try #require(stage.server.configuration.publishing.directory)
+    try await stage.deny(pin(8))
+    let copy = stage.server.directory.file("public/\(Self.file)")
+    let before = try Data(contentsOf: copy)
+    let gate = DispatchSemaphore(value: 0)
+    StaticFiles.queue(of: place).async { gate.wait() }
+    try await stage.deny(pin(9))
+    await stage.server.service.stop()
+    gate.signal()
+    await withCheckedContinuation { continuation in
+      StaticFiles.queue(of: place).async { continuation.resume() }
+    }
+    #expect(try Data(contentsOf: copy) == before)
+    for name in [Self.file, ".store"] { try stage.delete(name) }
+    let second = try await stage.next(pin(3), isLeading: false, more: Self.more)
+    #expect(second.log.events("store_lost").isEmpty)
+    #expect(try await second.get("/readyz").status == 503)
+    await second.service.stop()
+    await stage.end()
+  }
+
   @Test("waits for a person if its document has another name by now, and there is no copy")
   func renamed() async throws {
     let stage = try await ReplayedStoreTests.Stage(more: Self.more)

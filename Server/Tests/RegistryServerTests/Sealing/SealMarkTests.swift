@@ -112,8 +112,8 @@ import Testing
     var written = try file()
     for (version, isWritten) in [(2, true), (2, false), (1, false), (3, true)] {
       mark.note(
-        copy: RegistryStamp.Version(epoch: 0, version: Int64(version)), of: "a.json",
-        isWritten: false)
+        copies: ["a.json": RegistryStamp.Version(epoch: 0, version: Int64(version))],
+        areWritten: false)
       let now = try file()
       #expect((now != written) == isWritten)
       written = now
@@ -125,17 +125,35 @@ import Testing
     func number(_ version: Int64) -> RegistryStamp.Version { .init(epoch: 0, version: version) }
     let mark = SealMark(directory: directory.path("tls"))
     mark.note(SealMark.Seen(id: Self.id, age: RecordAge(version: 1)))
-    mark.note(copy: number(2), of: "a.json", isWritten: false)
+    mark.note(copies: ["a.json": number(2)], areWritten: false)
     #expect(mark.seen?.lastCopy(of: "a.json") == number(2))
-    mark.note(copy: number(2), of: "a.json", isWritten: true)
-    mark.note(copy: number(3), of: "a.json", isWritten: false)
+    mark.note(copies: ["a.json": number(2)], areWritten: true)
+    mark.note(copies: ["a.json": number(3)], areWritten: false)
     let read = try #require(SealMark(directory: directory.path("tls")).seen)
     #expect(read.copies == ["a.json": number(3)])
     #expect(read.lastCopy(of: "a.json") == number(2))
     #expect(read.lastCopy(of: "b.json") == nil)
-    // It is never lowered.
-    mark.note(copy: number(1), of: "a.json", isWritten: true)
+    // It is never lowered by itself.
+    mark.note(copies: ["a.json": number(1)], areWritten: true)
     #expect(mark.seen?.lastCopy(of: "a.json") == number(2))
+  }
+
+  @Test(
+    "is lowered by a person's word about a document, to what is there, and for that document alone",
+    arguments: [(2, 2), (4, 3), (nil, nil)] as [(Int64?, Int64?)])
+  func lowered(to version: Int64?, _ last: Int64?) {
+    func number(_ version: Int64) -> RegistryStamp.Version { .init(epoch: 0, version: version) }
+    let mark = SealMark(directory: directory.path("tls"))
+    mark.note(SealMark.Seen(id: Self.id, age: RecordAge(version: 1)))
+    for areWritten in [false, true] {
+      mark.note(copies: ["a.json": number(3), "b.json": number(3)], areWritten: areWritten)
+    }
+    mark.lower("a.json", to: version.map(number))
+    let read = SealMark(directory: directory.path("tls")).seen
+    for numbers in [read?.copies, read?.copied] {
+      #expect(numbers?["a.json"] == last.map(number))
+      #expect(numbers?["b.json"] == number(3))
+    }
   }
 
   /// What somebody puts in the place of the store's own record.
