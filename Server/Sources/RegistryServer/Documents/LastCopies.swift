@@ -30,7 +30,7 @@ struct LastCopies: Sendable {
     var copy: PublishedDocument?
     /// Whether anything is there.
     var isThere = false
-    /// Whether the directory said so.
+    /// Whether the directory said so. Not if it does not answer, nor if it cannot be read, as a mount that was lost.
     var isAnswered = true
   }
 
@@ -74,7 +74,8 @@ struct LastCopies: Sendable {
 
   /// `publish.dir` does not answer, and what is in it must be known.
   static let silence = StoreError.unreachable(
-    place: "publish.dir", reason: "it does not answer, as on a file server that is away")
+    place: "publish.dir",
+    reason: "it does not answer, or cannot be read, as on a file server that is away")
 
   /// The copy in `publish.dir`, if this server's keys signed all of it and no newer one was written: what is served while
   /// the store is awaited. One that was to be copied, and could not be, is not there to be served.
@@ -86,14 +87,18 @@ struct LastCopies: Sendable {
 
   /// The newest document that can still be served while the store is not believed.
   ///
-  /// - Parameter isOtherKey: whether `prv.pem` is not the key in force: then what that one signed is served.
-  func servable(_ file: String, isOtherKey: Bool) async -> PublishedDocument? {
+  /// - Parameters:
+  ///   - isOtherKey: whether `prv.pem` is not the key in force: then what that one signed is served.
+  ///   - isOlderMeant: whether a person wants the newest there is, also if a newer one was copied: a server serves none
+  ///     then, and copies none over what stands there.
+  func servable(
+    _ file: String, isOtherKey: Bool, isOlderMeant: Bool = false
+  ) async -> PublishedDocument? {
     let signer = signer()
     let there = await find(file)
-    let copy = isBehind(there, file) ? nil : there.copy
-    var found = [copy, await stored(file, signedBy: signer.publicKeyPEM)].compactMap(\.self)
-    if !there.isAnswered, let last = seen?.lastCopy(of: file) {
-      found.removeAll { document in document.number.map { $0 < last } ?? true }
+    var found = [there.copy, await stored(file, signedBy: signer.publicKeyPEM)].compactMap(\.self)
+    if !isOlderMeant, let last = seen?.lastCopy(of: file) {
+      found.removeAll { isOlder($0.number, than: last) }
     }
     if isOtherKey, let claimed = await store?.claimedPublicKey() {
       // Nobody here can tell whether it is right: clients can. The store's own comes first.
@@ -126,11 +131,8 @@ struct LastCopies: Sendable {
   func find(_ file: String) async -> Found {
     guard let directory else { return Found() }
     let path = directory + "/" + file
-    let read = await CopyReader.at(directory).read {
-      let bytes = CopyFile.read(path)
-      return (bytes: bytes, isThere: bytes != nil || access(path, F_OK) == 0 || errno != ENOENT)
-    }
-    guard let read else { return Found(isAnswered: false) }
+    let answer = await CopyReader.at(directory).read { Self.read(path) }
+    guard case let read?? = answer else { return Found(isAnswered: false) }
     guard let bytes = read.bytes else { return Found(isThere: read.isThere) }
     let signer = signer()
     var copy = Self.document(bytes, file, signedBy: signer.publicKeyPEM)
@@ -141,17 +143,54 @@ struct LastCopies: Sendable {
     return Found(copy: copy, isThere: true)
   }
 
-  /// Why a document cannot begin from what the store has and this copy: nobody knows then what was decided last.
-  func fault(of found: Found, _ file: String, beside record: StoredRecord?) -> SealFault? {
-    guard found.isAnswered else {
-      guard let record else { return .copySilent(of: file) }
-      guard let last = seen?.copies[file] else { return nil }
-      let own = (try? DocumentState(decoding: record.bytes, file: file))?.number
-      return own.map { $0 >= last } ?? false ? nil : .copySilent(of: file)
+  /// What stands at a path; `nil` if the system does not say: only "not there" says that nothing is.
+  private static func read(_ path: String) -> (bytes: [UInt8]?, isThere: Bool)? {
+    if let bytes = CopyFile.read(path) { return (bytes, true) }
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      let reason = errno
+      return reason == ENOENT || reason == ENOTDIR ? (nil, reason == ENOTDIR) : nil
     }
-    guard record == nil, mark?.seen?.copied[file] != nil else { return nil }
+    return status.st_mode & S_IFMT == S_IFREG ? nil : (nil, true)
+  }
+
+  /// Why a document cannot begin from what the store has and this copy: nobody knows then what was decided last.
+  ///
+  /// - The number is noted after the record is written, and before the copy is. So a crash in between leaves a record that is
+  ///   as new, and the copy may be older, gone or another key's. If neither is as new, what was decided since is in neither.
+  func fault(of found: Found, _ file: String, beside record: StoredRecord?) -> SealFault? {
+    guard let record else { return faultWithoutRecord(found, file) }
+    guard let last = seen?.copies[file],
+      // What cannot be read is an error of its own.
+      let state = try? DocumentState(decoding: record.bytes, file: file),
+      isOlder(state.number, than: last)
+    else { return nil }
+    guard found.isAnswered else { return .copySilent(of: file) }
+    return isLast(found, last) ? nil : .broken(record: file, .older)
+  }
+
+  private func faultWithoutRecord(_ found: Found, _ file: String) -> SealFault? {
+    guard found.isAnswered else { return .copySilent(of: file) }
+    guard let mark else {
+      guard let last = seen?.copies[file] else { return nil }
+      return isLast(found, last) ? nil : .vanished(record: file)
+    }
+    // What a store that forgets was to copy, and could not, is nowhere: it goes on from the last one that was written.
+    guard mark.seen?.copied[file] != nil else { return nil }
     if isBehind(found, file) { return .copyBehind(of: file) }
     return found.isThere && found.copy == nil ? .copyForeign(of: file) : nil
+  }
+
+  /// Whether a copy is as new as the last one that was to be made, and can be gone on from.
+  private func isLast(_ found: Found, _ last: RegistryStamp.Version) -> Bool {
+    guard let copy = found.copy, let number = copy.number else { return false }
+    return number >= last && isVouched(copy)
+  }
+
+  /// Whether a document is older than the last copy. One without a number is not if this server numbers none.
+  private func isOlder(_ number: RegistryStamp.Version?, than last: RegistryStamp.Version) -> Bool {
+    guard let number else { return signer().statements != nil }
+    return number < last
   }
 
   /// Whether a store that forgets would go on from an older copy than the last that was written.
@@ -184,10 +223,8 @@ struct LastCopies: Sendable {
   /// The copies in `publish.dir` of other documents, if this server's keys signed all of them; `nil` if it does not answer.
   func all(but files: Set<String>) async -> [PublishedDocument]? {
     guard let directory else { return [] }
-    let names = await CopyReader.at(directory).read {
-      (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-    }
-    guard let names else { return nil }
+    let answer = await CopyReader.at(directory).read { Self.names(in: directory) }
+    guard case let names?? = answer else { return nil }
     var all: [PublishedDocument] = []
     // What no document can be called is none, and may be large.
     for name in names.sorted()
@@ -199,6 +236,17 @@ struct LastCopies: Sendable {
       if let copy = newest(found, name, beside: nil) { all.append(copy) }
     }
     return all
+  }
+
+  /// The names in a directory: none if it is not there, or is none; `nil` if the system does not say.
+  private static func names(in directory: String) -> [String]? {
+    if let names = try? FileManager.default.contentsOfDirectory(atPath: directory) { return names }
+    guard let stream = opendir(directory) else {
+      let reason = errno
+      return reason == ENOENT || reason == ENOTDIR ? [] : nil
+    }
+    closedir(stream)
+    return nil
   }
 
   private func stored(_ file: String, signedBy publicKeyPEM: String) async -> PublishedDocument? {

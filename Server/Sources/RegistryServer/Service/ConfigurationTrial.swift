@@ -380,9 +380,9 @@ package enum StoredDocuments {
     _ files: [String], of store: SealedStore, _ configuration: ServerConfiguration,
     _ signer: DocumentSigner
   ) async throws(StoreError) -> [String: DocumentState] {
+    let copies = LastCopies(
+      store: store, directory: configuration.publishing.directory, signer: { signer })
     if let fault = try await store.fault(of: files) {
-      let copies = LastCopies(
-        store: nil, directory: configuration.publishing.directory, signer: { signer })
       // A server would begin it again.
       guard let seen = try await store.lost(files), try await copies.standIn(for: seen, files)
       else { throw .seal(fault) }
@@ -390,7 +390,11 @@ package enum StoredDocuments {
     }
     var states: [String: DocumentState] = [:]
     for file in files {
-      guard let record = try await store.standing(file) else { continue }
+      let record = try await store.standing(file)
+      // Another user may not read the copies: a server tells it if it cannot.
+      let fault = copies.fault(of: await copies.find(file), file, beside: record)
+      if let fault, fault != .copySilent(of: file) { throw .seal(fault) }
+      guard let record else { continue }
       states[file] = try DocumentState(decoding: record.bytes, file: file)
     }
     return states

@@ -106,15 +106,26 @@ public struct StoreRepair: Sendable {
     let content = next.encoded
     let entry = HistoryEntry(time: now, event: "record_reset", why: told, who: "store reset")
     let line = JSONValue.object(entry.json).canonicalBytes
+    var isWritten = false
     do throws(StoreError) {
       for _ in 0..<8 {
         let version = try await base.record(named: name)?.version ?? 0
         let outcome = try await store.replace(
           name, version: version, with: content, history: [line])
-        if case .replaced = outcome { return told }
+        guard case .replaced = outcome else { continue }
+        isWritten = true
+        break
       }
     } catch { throw .store(error) }
-    throw .store(.busy)
+    guard isWritten else { throw .store(.busy) }
+    // It may be older than the last document that was published.
+    store.mark.lower(name, to: next.number)
+    if let reason = store.mark.problem, let last = store.mark.written?.copies[name],
+      next.number.map({ $0 < last }) ?? true
+    {
+      throw .notMarked(reason)
+    }
+    return told
   }
 
   /// What a record has, whoever wrote it; `nil` if it has nothing that can be read.
@@ -131,7 +142,7 @@ public struct StoreRepair: Sendable {
       return (state, "what the record has is believed, whoever wrote it")
     case .anew:
       guard await copies.find(document.file).isAnswered else { throw .store(LastCopies.silence) }
-      let copy = await copies.servable(document.file, isOtherKey: false)
+      let copy = await copies.servable(document.file, isOtherKey: false, isOlderMeant: true)
       // A person means it: also if the newest key set was made since.
       guard let copy, LastCopies.isVouched(copy, by: signer, canBeBehind: true) else {
         return (
@@ -203,6 +214,10 @@ public struct StoreRepair: Sendable {
     if reset == .anew {
       for document in documents where await store.unverified(document.file) != nil {
         throw .identityIsTaken
+      }
+      // Before anything is written: what is begun without the copies would end denials.
+      for document in documents where await !copies.find(document.file).isAnswered {
+        throw .store(LastCopies.silence)
       }
     }
     let identity = try await asking { () throws(StoreError) in
@@ -318,8 +333,7 @@ public enum StoreRepairError: Error, Equatable, Sendable {
   case gone(String)
   /// The store has documents, so it is no new one.
   case identityIsTaken
-  /// The store's own record is written, and the server's mark of the one before stays, which refuses it; the
-  /// system's reason.
+  /// The record is written, and the server's mark of the one before stays, which refuses it; the system's reason.
   case notMarked(String)
   /// The store.
   case store(StoreError)
@@ -340,7 +354,7 @@ extension StoreRepairError: CustomStringConvertible {
     case .identityIsTaken:
       "the store has documents, so it is no new one; hint: --take"
     case .notMarked(let reason):
-      "the store's own record is written, and servers go on refusing it: \(reason); hint: remove"
+      "the record is written, and servers go on refusing it: \(reason); hint: remove"
         + " \(SealMark.fileName) in tls.dir, or do this again as a user who can write there"
     case .store(let error): error.description
     }

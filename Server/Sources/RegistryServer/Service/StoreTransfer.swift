@@ -299,6 +299,8 @@ public struct StoreTransfer: Sendable {
     }
     var marked = written.seen(under: version)
     (marked.copies, marked.copied) = (seen?.copies ?? [:], seen?.copied ?? [:])
+    // Newer ones were refused, or an older state is meant.
+    for (name, record) in contents.records { marked.lower(name, to: record.state.number) }
     // It counts also if this server saw another store last: that was refused, or meant.
     store.mark.note(marked, isOther: true)
     if let reason = store.mark.problem { throw .notMarked(reason) }

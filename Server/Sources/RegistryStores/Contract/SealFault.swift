@@ -13,7 +13,8 @@ public enum SealFault: Equatable, Sendable {
   case copyBehind(of: String)
   /// What stands there is no copy of this registry, and one was written.
   case copyForeign(of: String)
-  /// `publish.dir` does not answer, and the store has nothing of this document, or an older one than was to be copied.
+  /// `publish.dir` does not answer, or cannot be read, and the store has nothing of this document, or an older one than was
+  /// to be copied.
   case copySilent(of: String)
 
   /// What is wrong with a seal.
@@ -24,7 +25,8 @@ public enum SealFault: Equatable, Sendable {
     case changed
     /// It is another store's record.
     case otherStore
-    /// It is the store's own record, and an older one than this server saw.
+    /// It is an older one than this server saw, if it is the store's own; of a document, than this server published, and
+    /// `publish.dir` has no copy as new.
     case older
     /// It is the store's own record, and what this server saw of it before cannot be read.
     case markUnreadable
@@ -54,6 +56,11 @@ extension SealFault: CustomStringConvertible {
     case .broken(RecordName.store, let reason):
       "the store's own record \(reason.told): nothing is decided or signed; hint: restore the store from a"
         + " backup that is as new, or ssl-pinning store reset \(RecordName.store) --take"
+    case .broken(let record, .older):
+      "the record of \(record) in the store is older than the last document that this server published (sealed-store in"
+        + " tls.dir), and publish.dir has no copy as new: nothing is decided or signed for it; hint: put the newest copy"
+        + " back there, restore the store from a backup that is as new or, if this record is meant,"
+        + " ssl-pinning store reset \(record) --take"
     case .broken(let record, let reason):
       "the record of \(record) in the store \(reason.told): nothing is decided or signed for it; hint: restore"
         + " the store from a backup, or ssl-pinning store reset \(record) --anew (or --take, which"
@@ -75,8 +82,8 @@ extension SealFault: CustomStringConvertible {
         + " meant, keep the one before as prv.old.pem; to begin anew, remove last-copies in tls.dir and start the"
         + " server again"
     case .copySilent(let file):
-      "publish.dir does not answer, and only the copy of \(file) there may say what was decided last: nothing is decided"
-        + " or signed for it until it answers; hint: is its file server there?"
+      "publish.dir does not answer, or cannot be read, and only the copy of \(file) there may say what was decided"
+        + " last: nothing is decided or signed for it until it can be; hint: is its file server there, and may the server read it?"
     }
   }
 }

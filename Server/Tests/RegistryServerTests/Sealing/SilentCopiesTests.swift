@@ -16,18 +16,36 @@ struct SilentCopiesTests {
   private static let host = StoreTransferTests.host
   private static let sqlite = "{type: sqlite, dsn: 'DIR/registry.db'}"
 
-  /// Has reads of the copies wait until it ends.
-  private final class Silence: Sendable {
+  /// How the copies are out of reach.
+  enum Silence: String, CaseIterable, Sendable { case hangs, unreadable }
+
+  /// Has reads of the copies wait until it ends, or fail.
+  private final class Absence: Sendable {
+    private let silence: Silence
+    private let directory: String
     private let reader: CopyReader
     private let gate = DispatchSemaphore(value: 0)
 
-    init(of server: ScriptedService) throws {
-      reader = CopyReader.at(try #require(server.configuration.publishing.directory))
-      reader.queue.async { [gate] in gate.wait() }
+    init(_ silence: Silence = .hangs, of server: ScriptedService) throws {
+      self.silence = silence
+      directory = try #require(server.configuration.publishing.directory)
+      reader = CopyReader.at(directory)
+      switch silence {
+      case .hangs: reader.queue.async { [gate] in gate.wait() }
+      case .unreadable:
+        try FileManager.default.moveItem(atPath: directory, toPath: directory + ".away")
+        // A link to itself is an error to everybody, root included.
+        try FileManager.default.createSymbolicLink(
+          atPath: directory, withDestinationPath: directory)
+      }
     }
 
     /// Returns once all that waited is read.
-    func end() async {
+    func end() async throws {
+      if silence == .unreadable {
+        try FileManager.default.removeItem(atPath: directory)
+        try FileManager.default.moveItem(atPath: directory + ".away", toPath: directory)
+      }
       gate.signal()
       await withCheckedContinuation { continuation in
         reader.queue.async { continuation.resume() }
@@ -97,6 +115,21 @@ struct SilentCopiesTests {
   }
 
   @Test(
+    "are none if their directory is not there, and are not known if it cannot be read",
+    arguments: ["nowhere", "file", "loop"])
+  func directory(_ name: String) async throws {
+    let (directory, signer) = (
+      try TemporaryDirectory(), DocumentSigner(key: try testSigningKey.get())
+    )
+    try directory.write("in the way", to: "file")
+    let place = directory.path("loop")
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: place)
+    let copies = LastCopies(store: nil, directory: directory.path(name), signer: { signer })
+    #expect(await copies.find(Self.file).isAnswered == (name != "loop"))
+    #expect(await copies.all(but: [])?.count == (name == "loop" ? nil : 0))
+  }
+
+  @Test(
     "keep no server from its start whose store is well, and people are answered while a document waits"
   )
   func well() async throws {
@@ -106,7 +139,7 @@ struct SilentCopiesTests {
     await first.service.stop()
     let second = try Self.server(Self.sqlite, after: first)
     second.observer.show(.accepted(pin(2)), at: "b.test")
-    let silence = try Silence(of: second)
+    let absence = try Absence(of: second)
     try await second.start()
     #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
     // A document that comes may have a copy there.
@@ -123,7 +156,7 @@ struct SilentCopiesTests {
     #expect(try await administered.call("POST", "/denials", denial).status == 503)
     #expect(
       try Set(ReplayedStoreTests.denied(second)) == [pin(8).base64, pin(9).base64])
-    await silence.end()
+    try await absence.end()
     await Self.upkeep(of: second)
     try await StoreTransferTests.deny(pin(9), second)
     #expect(second.log.events("store_believed").count == 1)
@@ -132,39 +165,44 @@ struct SilentCopiesTests {
     await second.service.stop()
   }
 
-  @Test("are no first start for a store that forgets: it goes on from them once they can be read")
-  func inMemory() async throws {
+  @Test(
+    "are no first start for a store that forgets: it goes on from them once they can be read",
+    arguments: Silence.allCases)
+  func inMemory(_ silence: Silence) async throws {
     let first = try Self.server("{type: memory}")
     try await first.start()
     try await StoreTransferTests.deny(pin(8), first)
     await first.service.stop()
     let second = try Self.server("{type: memory}", after: first)
-    let silence = try Silence(of: second)
+    let absence = try Absence(silence, of: second)
     try await second.start()
     await second.service.probe(Self.host)
     #expect(second.service.currentDocument(Self.file) == nil)
     #expect(try await second.get("/readyz").status == 503)
     #expect(Self.reasons(second).count == 1)
-    await silence.end()
+    #expect(Self.reasons(second).allSatisfy { $0.hasPrefix("publish.dir does not answer, or") })
+    try await absence.end()
     await Self.upkeep(of: second)
     #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
     await second.service.stop()
   }
 
   @Test(
-    "are waited for by a document whose record is older than the last copy, and it is not served")
-  func behind() async throws {
+    "are waited for by a document whose record is older than the last copy, and it is not served",
+    arguments: Silence.allCases)
+  func behind(_ silence: Silence) async throws {
     let stage = try await ReplayedStoreTests.Stage(more: StoreTransferTests.copies)
     let older = try await stage.record()
     try await stage.deny(pin(8))
     await stage.server.service.stop()
     try stage.put(older)
     let second = try Self.server(stage.yaml, after: stage.server)
-    let silence = try Silence(of: second)
+    let absence = try Absence(silence, of: second)
     try await second.start()
     #expect(second.service.currentDocument(Self.file) == nil)
     #expect(Self.reasons(second).count == 1)
-    await silence.end()
+    #expect(Self.reasons(second).allSatisfy { $0.hasPrefix("publish.dir does not answer, or") })
+    try await absence.end()
     await Self.upkeep(of: second)
     #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
     #expect(second.log.events("store_went_back").count == 1)
@@ -172,19 +210,25 @@ struct SilentCopiesTests {
     await stage.end()
   }
 
-  @Test("are waited for by a store that is lost, and stand in for it then")
-  func lost() async throws {
+  @Test(
+    "are waited for by a store that is lost, and stand in for it then", arguments: Silence.allCases)
+  func lost(_ silence: Silence) async throws {
     let stage = try await ReplayedStoreTests.Stage(more: StoreTransferTests.copies)
     try await stage.deny(pin(8))
     await stage.server.service.stop()
     for name in [Self.file, ".store"] { try stage.delete(name) }
     let second = try Self.server(stage.yaml, after: stage.server)
-    let silence = try Silence(of: second)
+    let absence = try Absence(silence, of: second)
     try await second.service.start()
     let told = second.log.events("store_away").compactMap { $0["reason"]?.stringValue }
     try #require(told.count == 1 && told.allSatisfy { $0.contains("publish.dir") })
     #expect(second.service.currentDocument(Self.file) == nil)
-    await silence.end()
+    let repair = try StoreRepair(second.configuration)
+    await #expect(throws: StoreRepairError.store(LastCopies.silence)) {
+      _ = try await repair.reset(".store", to: .anew, at: second.clock.now())
+    }
+    await repair.close()
+    try await absence.end()
     #expect(await eventually { second.log.events("store_came").count == 1 })
     #expect(second.log.events("store_lost").count == 1)
     #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
