@@ -51,6 +51,27 @@ struct CoordinatorServices: Sendable {
     if let fault = copies.fault(of: copy, file, beside: record) { throw .seal(fault) }
     return (record, copy)
   }
+
+  /// The copy, or what is served, that a document goes on from beside its first record. Tells if there is nothing, and a
+  /// copy was.
+  func copy(
+    _ found: LastCopies.Found, of file: String, beside record: StoredRecord?
+  ) -> SignedCopy? {
+    guard let copies else { return nil }
+    let copy = copies.newest(found, file, beside: published.document(file))
+    if copy == nil, record == nil, copies.isGone(found, file) {
+      log.event(
+        .warn, "last_copy_gone",
+        [
+          "file": file,
+          "message":
+            "its copy was written to publish.dir, and is there no more: the document begins anew, whatever it denied;"
+            + " hint: if that is not meant, stop the server, put a backup of the copy there, remove last-copies in"
+            + " tls.dir and start the server again",
+        ])
+    }
+    return copy?.signedCopy
+  }
 }
 
 /// Holds changes that people ask for back while an edit of the configuration is judged and taken in force.

@@ -341,8 +341,7 @@ actor DocumentCoordinator {
     }
     if machine.isUnread, let found {
       if let read = services.whenBelieved.withLock({ $0 }), let error = await read() { throw error }
-      let served = services.published.document(file)
-      reading.copy = services.copies?.newest(found, file, beside: served)?.signedCopy
+      reading.copy = services.copy(found, of: file, beside: stored)
       reading.lost = services.lostStore.withLock { $0 }
     }
     return machine.handle(.read(.success(reading), request), at: now)

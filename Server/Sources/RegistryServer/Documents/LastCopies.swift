@@ -199,6 +199,11 @@ struct LastCopies: Sendable {
     return number < last
   }
 
+  /// Whether a store that forgets has nothing to go on from, though a copy was written.
+  func isGone(_ found: Found, _ file: String) -> Bool {
+    !found.isThere && mark?.seen?.copied[file] != nil
+  }
+
   /// Whether keys of this registry signed all of a copy.
   func isVouched(_ copy: PublishedDocument) -> Bool { isVouched(copy, by: signer(), seen) }
 

@@ -237,6 +237,31 @@ struct SilentCopiesTests {
   }
 }
 
+/// A store that forgets, and copies that somebody removed.
+@Suite("Copies that are gone", .timeLimit(.minutes(2)))
+struct GoneCopyTests {
+  private static let file = StoreTransferTests.file
+
+  @Test("are told at a start that has nothing else to go on from, and not where there was none")
+  func told() async throws {
+    var last: ScriptedService?
+    for isGone in [false, false, true, false] {
+      if isGone, let last {
+        try FileManager.default.removeItem(at: last.directory.file("public"))
+      }
+      let server = try ScriptedService(more: StoreTransferTests.copies, sharing: last)
+      server.observer.show(.accepted(pin(1)), at: StoreTransferTests.host)
+      try await server.start()
+      await server.service.probe(StoreTransferTests.host)
+      let told = server.log.events("last_copy_gone").compactMap { $0["file"]?.stringValue }
+      #expect(told == (isGone ? [Self.file] : []))
+      #expect(server.service.currentDocument(Self.file) != nil)
+      await server.service.stop()
+      last = server
+    }
+  }
+}
+
 /// A store that forgets, under another `prv.pem` than its copies.
 @Suite("Copies that another signing key signed", .timeLimit(.minutes(2)))
 struct FormerKeyCopyTests {
