@@ -138,11 +138,12 @@ actor DocumentCoordinator {
   /// In milliseconds: a store that hangs is no reason to wait for longer.
   private static let longestTurn: Int64 = 10_000
 
-  /// What is due without a probe: takes over what another server stored, and signs again when the document is a day old.
+  /// What is due without a probe: what another server stored, a signature a day, a copy that is gone.
   func upkeep(at now: Int64) async {
     await refresh(at: now)
     if now - machine.signingChecked >= 3600 { await checkSigning(at: now) }
     await settle(at: now)
+    services.published.restoreCopy(of: file)
   }
 
   /// What this server does before it watches: takes over what the last leader stored, and told.

@@ -71,6 +71,11 @@ final class PublishedDocuments: Sendable {
   /// - Returns: the files whose copies were not tried by then.
   func finishCopies() async -> Set<String> { await files.withLock { $0 }?.finish() ?? [] }
 
+  /// Has the copy of a document written again if it is gone.
+  func restoreCopy(of file: String) {
+    if let document = document(file) { files.withLock { $0 }?.restore(document) }
+  }
+
   /// Serves these files from now on; those that are new wait for their first document.
   func serve(files names: [String]) {
     pages.withLock { pages in

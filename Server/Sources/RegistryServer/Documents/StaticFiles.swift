@@ -22,6 +22,7 @@ import TLSTools
 ///   files that all see; the newest document wins either way.
 /// - What could not be written is written again every few seconds, until it is there or something newer is that keys of this
 ///   registry signed. The newest of each file alone: a copy never goes back.
+/// - What is gone is written again: ``restore(_:)``.
 /// - What somebody else put there, by `sign --out`, is not read while the server runs. It is replaced, and that is told:
 ///   nobody else would miss the denial in it.
 final class StaticFiles: Sendable {
@@ -93,6 +94,8 @@ final class StaticFiles: Sendable {
     var untried: [String: Untried] = [:]
     /// What is to be written, and not noted yet, by file.
     var unnoted: [String: PublishedDocument] = [:]
+    /// Whose copies are looked for: where the directory does not answer, none is a second time.
+    var sought: Set<String> = []
     /// How many were handed over, and how often it was tried to write one.
     var (count, attempts) = (0, 0)
     var isWaiting = false
@@ -166,6 +169,23 @@ final class StaticFiles: Sendable {
       return Array(state.unnoted.values)
     }
     if !documents.isEmpty { copying(documents, false) }
+  }
+
+  /// Writes a document again if its copy is gone, as after `rsync --delete` or behind a disk that was mounted since.
+  func restore(_ document: PublishedDocument) {
+    let file = document.file
+    guard state.withLock({ $0.sought.insert(file).inserted }) else { return }
+    queue.async { [self] in
+      let isGone = access(directory + "/" + file, F_OK) != 0 && errno == ENOENT
+      let isLast = state.withLock { state in
+        state.sought.remove(file)
+        return state.untried[file] == nil && state.owed[file] == nil && !state.hasEnded
+          && state.written[file]?.bytes == document.bytes
+      }
+      guard isGone, isLast else { return }
+      attempt(document)
+      waitIfOwed()
+    }
   }
 
   /// Writes a document, and keeps it for later if that fails.

@@ -58,6 +58,11 @@ struct UnwrittenCopyTests {
     @discardableResult
     func finish() async -> Set<String> { await files.finish() }
 
+    func restore(_ document: PublishedDocument) async {
+      files.restore(document)
+      await files.finish()
+    }
+
     func write(_ document: PublishedDocument) async {
       files.write(document)
       await files.finish()
@@ -218,6 +223,44 @@ struct UnwrittenCopyTests {
     #expect(copies.number(of: JSONValue.object(json).canonicalBytes, Self.file) == nil)
     json = ["statement": .object(statement)]
     #expect(copies.number(of: JSONValue.object(json).canonicalBytes, Self.file) == nil)
+    await scripted.service.stop()
+  }
+
+  @Test("is written again if it is gone, the last one alone, and not over what somebody put there")
+  func gone() async throws {
+    let directory = try TemporaryDirectory()
+    let copies = Copies(in: directory.path("published"))
+    let (older, last) = (try document(1, version: 1), try document(2, version: 2))
+    for document in [older, last] { await copies.write(document) }
+    try FileManager.default.removeItem(at: directory.file("published"))
+    await copies.restore(older)
+    #expect(copies.bytes == nil)
+    await copies.restore(last)
+    #expect(copies.bytes == last.bytes)
+    #expect(copies.told == ["written", "written", "written"])
+    try directory.write("somebody's", to: "published/" + Self.file)
+    await copies.restore(last)
+    #expect(copies.bytes == Array("somebody's".utf8))
+    await copies.end()
+    try FileManager.default.removeItem(at: directory.file("published"))
+    await copies.restore(last)
+    #expect(copies.bytes == nil)
+  }
+
+  @Test("is looked for with what is due each minute")
+  func upkeep() async throws {
+    let scripted = try ScriptedService(more: "publish: {dir: \"DIR/copies\"}")
+    scripted.observer.show(.accepted(pin(1)), at: "www.example.com")
+    try await scripted.start()
+    await scripted.service.probe("www.example.com")
+    #expect(await scripted.service.documents.finishCopies() == [])
+    try FileManager.default.removeItem(at: scripted.directory.file("copies"))
+    for coordinator in scripted.service.duty.coordinators {
+      await coordinator.upkeep(at: scripted.clock.now())
+    }
+    #expect(await scripted.service.documents.finishCopies() == [])
+    let copy = try Data(contentsOf: scripted.directory.file("copies/" + Self.file))
+    #expect(scripted.service.currentDocument(Self.file)?.bytes == [UInt8](copy))
     await scripted.service.stop()
   }
 
