@@ -39,14 +39,15 @@ static long left(const struct session *s) {
 // costs a whole handshake and a verdict. So a session keeps those of its greatest burst.
 //
 // What goes once, a body most of all, has connections of its own (PP_APART), which are not to take all that the app allows to a host:
-// nobody else would get one until a slow upload is over. So as many come on top of those, and more such requests than that wait.
+// nobody else would get one until a slow upload is over. So as many come on top of those, and more such requests than that wait. What
+// takes none that stands (is_alone) counts as well: behind a slow proxy, long answers that begin together have one each.
 //
 // Nor are those that were left (pp_connections_leave): one with a long stream on it would keep all others of its host waiting.
 void pp_connections_keep(struct session *s) {
   long own = 0, once = 0;
   for (struct transfer *t = s->transfers; t; t = t->next) {
     own += 4;
-    once += t->goes_once;
+    once += t->goes_once || t->is_alone;
   }
   if (own > s->kept) s->kept = own < MOST_KEPT ? own : MOST_KEPT;
   set_option(s->multi, CURLMOPT_MAXCONNECTS, own > s->kept ? own : s->kept);

@@ -86,6 +86,38 @@ struct FastEnvironmentTests {
     }
   }
 
+  /// Each that was given such a one makes its own, beside those that the app allows: else long ones would keep the rest waiting.
+  @Test("are all under way where long answers begin together behind a slow proxy")
+  func longAnswersBehindSlowProxy() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      let site = try PinnedSite()
+      let upstream = try LocalHTTPServer { _ in
+        HTTPResponse(body: Array("x".utf8), delivery: .endless(pauseMilliseconds: 20))
+      }
+      let nginx = try await Nginx.start(
+        Nginx.Site(
+          site.identity, name: "localhost",
+          directives:
+            "location / { proxy_buffering off; proxy_pass http://127.0.0.1:\(upstream.port); }"))
+      let proxy = try InterceptingProxy.tunnelling()
+      let relay = try SwitchableRelay(to: .loopback(proxy.port))
+      relay.slow(milliseconds: 50)
+      setenv("https_proxy", "http://127.0.0.1:\(relay.port)", 1)
+      let url = try site.url(port: nginx.port)
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.httpMaximumConnectionsPerHost = 2
+      for round in 1...10 {
+        let session = site.session(configuration)
+        for _ in 0..<4 { session.dataTask(with: url).resume() }
+        let areServed = await eventually(within: 20) { upstream.requests.count == 4 * round }
+        guard areServed else { exit(1) }
+        session.invalidateAndCancel()
+      }
+      try await nginx.stop()
+      exit(7)
+    }
+  }
+
   /// A server that ends a connection after so many requests has the next ones dial, and libcurl gives out what they dial.
   @Test("are served without a session, too, while connections behind a slow proxy change")
   func changingConnections() async {
