@@ -331,7 +331,7 @@ struct ConfigTrialTests {
       attributes: [.posixPermissions: mode])
     let outcome = try await check(directory)
     #expect(outcome.exitCode == 0, "\(outcome.stderr)")
-    let says = "publish.dir: only the owner of \(directory.path("copies")) can read what is in it"
+    let says = "publish.dir: only the owner of \(directory.path())/copies can read what is in it"
     #expect(outcome.stderr.contains(says) == (mode == 0o700), "\(outcome.stderr)")
   }
 
