@@ -91,9 +91,15 @@ enum AndroidReader {
   ]
 
   /// What looks like a part of a list, and is none: Android skips an element that it does not know, or refuses the file.
-  private static func unread(below parent: AndroidDocument.Element) -> [PolicyRemark] {
+  ///
+  /// - Parameter isPinned: whether the element has pins, by itself or by one around it.
+  private static func unread(
+    below parent: AndroidDocument.Element, isPinned: Bool = false
+  ) -> [PolicyRemark] {
     var remarks: [PolicyRemark] = []
     for child in parent.children {
+      let set = child.children(named: "pin-set").first
+      let isPinned = set.map { !$0.children(named: "pin").isEmpty } ?? isPinned
       let place = places[child.name.lowercased().filter(\.isLetter)]
       if let place, child.name != place.name || !place.parents.contains(parent.name) {
         let remark =
@@ -102,14 +108,14 @@ enum AndroidReader {
           .init(
             .unpinned, child.name.shown, remark + place.parents.sorted().joined(separator: " or ")))
       }
-      for name in child.attributes.keys.sorted() where isMistaken(name, of: child.name) {
+      for name in mistakenAttributes(of: child, in: parent) where isPinned {
         remarks.append(
           .init(
             .unpinned, child.text.shown,
             "\(name.shown) of \(child.name.shown) is not read, and pins no subdomains; hint: \(subdomains) of domain"
           ))
       }
-      remarks += unread(below: child)
+      remarks += unread(below: child, isPinned: isPinned)
     }
     let single = ["pin-set", "trust-anchors", "base-config", "debug-overrides"]
     for name in single where parent.children(named: name).count > 1 {
@@ -138,12 +144,21 @@ enum AndroidReader {
 
   private static let subdomains = "includeSubdomains"
 
-  /// Whether an attribute seems to pin subdomains and is not read. `domain` has no other one by itself; what tools add has
-  /// the prefix of a namespace.
-  private static func isMistaken(_ name: String, of element: String) -> Bool {
-    guard element != "domain" || name != subdomains else { return false }
-    let isForeign = name.contains(":") || name == "xmlns"
-    return name.lowercased().contains("subdomain") || (element == "domain" && !isForeign)
+  /// The attributes that seem to pin the subdomains of a `domain`, and are not read, if its subdomains are not pinned.
+  private static func mistakenAttributes(
+    of element: AndroidDocument.Element, in parent: AndroidDocument.Element
+  ) -> [String] {
+    let domains =
+      switch element.name {
+      case "domain": [element]
+      case "domain-config": element.children(named: "domain")
+      default: parent.children(named: "domain")
+      }
+    guard !domains.allSatisfy({ $0.flag(subdomains) }) else { return [] }
+    return element.attributes.filter { name, value in
+      name.lowercased().contains("subdomain") && value.lowercased() != "false"
+        && (element.name, name) != ("domain", subdomains)
+    }.keys.sorted()
   }
 
   private static func read(

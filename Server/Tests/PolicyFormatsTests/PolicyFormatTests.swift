@@ -310,61 +310,6 @@ struct PolicyReadingTests {
     #expect(none.remarks.map(\.kind) == [.refused])
   }
 
-  @Test(
-    "Android: what looks like a part of a list and is read by nothing is told",
-    arguments: [
-      (
-        "<domain-config>DOMAIN<pinset>PIN</pinset></domain-config>", "pinset",
-        "pin-set belongs into"
-      ),
-      (
-        "<domain_config>DOMAIN SET</domain_config>", "domain_config",
-        "belongs into domain-config or"
-      ),
-      ("<base-config>SET</base-config>", "pin-set", "is not read in base-config"),
-      ("SET", "pin-set", "is not read in network-security-config"),
-      (
-        "<domain-config><pin-set>PIN</pin-set>DOMAIN SET</domain-config>", "",
-        "more than one pin-set"
-      ),
-      (
-        "<domain-config><domain includeSubDomains=\"true\">a.example</domain>SET</domain-config>",
-        "a.example", "hint: includeSubdomains"
-      ),
-      (
-        "<domain-config><domain includesSubdomains=\"true\">a.example</domain>SET</domain-config>",
-        "a.example", "includesSubdomains of domain is not read"
-      ),
-      (
-        "<domain-config includeSubdomains=\"true\">DOMAIN SET</domain-config>", "",
-        "includeSubdomains of domain-config is not read"
-      ),
-      ("<domain-config>SET</domain-config>", "", "has no domain"),
-      ("<domain-config>SET<domain-config>DOMAIN</domain-config></domain-config>", "", "no domain"),
-      (
-        "<domain-config>ANCHORS ANCHORS DOMAIN SET</domain-config>", "",
-        "more than one trust-anchors"
-      ),
-      ("<base-config/><base-config/>", "", "more than one base-config"),
-    ])
-  func androidUnread(body: String, host: String, told: String) throws {
-    let pin = "<pin digest=\"SHA-256\">\(Sample.pin("A").base64)</pin>"
-    let anchors = "<trust-anchors><certificates src=\"system\"/></trust-anchors>"
-    func remarks(_ body: String) throws -> [PolicyRemark] {
-      let text = body.replacing("SET", with: "<pin-set>PIN</pin-set>")
-        .replacing("DOMAIN", with: "<domain tools:ignore=\"x\">a.example</domain>")
-        .replacing("PIN", with: pin).replacing("ANCHORS", with: anchors)
-      return try PinPolicy(
-        reading: Array(
-          "<network-security-config xmlns:tools=\"t\">\(text)<debug-overrides/></network-security-config>"
-            .utf8)
-      ).remarks
-    }
-    #expect(try remarks(body).contains { $0.host == host && $0.text.contains(told) })
-    let good = "<domain-config><certificateTransparency/>DOMAIN SET ANCHORS</domain-config>"
-    #expect(try remarks(good).isEmpty)
-  }
-
   @Test("TrustKit: a key that it does not have is told")
   func trustKitTypingError() throws {
     let pins = PropertyListValue.array([
