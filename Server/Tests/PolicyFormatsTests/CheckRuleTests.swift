@@ -158,6 +158,35 @@ struct CheckRuleTests {
     }
   }
 
+  @Test(
+    "a host that somebody names is an error only if no list has it, and none takes it out",
+    arguments: [
+      (["x.example AB", "y.example AB"], ["not-pinned error", "refused error"]),
+      (["e.example LB", "y.example AB"], ["not-pinned warning"]),
+      (["x.example AB", "e.example LB"], ["not-pinned warning"]),
+      (["x.example AB"], ["not-pinned error"]),
+      (["e.example exempt"], ["not-pinned warning"]),
+      (["e.example exempt", "y.example AB"], ["not-pinned warning", "not-pinned warning"]),
+    ])
+  func severalLists(lists: [String], told: [String]) throws {
+    let policies = try lists.enumerated().map { index, list in
+      // The first is an app's own list, the second its registry.
+      let host = list.replacing(" exempt", with: "")
+      let rules =
+        try host == list
+        ? Sample.policy(list).rules
+        : [HostRule(PolicyEntry(Sample.pattern(host)), isExempt: true)]
+      return CheckedPolicy(
+        name: "\(index)",
+        policy: PinPolicy(
+          format: index == 0 ? .android : .registry, rules: rules,
+          overlap: index == 0 ? .mostSpecific : .united))
+    }
+    let found = EndpointCheck(at: Self.now, within: 0).findings(
+      [try Self.endpoint("LMN")], under: policies, named: [try HostName("e.example")])
+    #expect(found.map { "\($0.rule.rawValue) \($0.severity.rawValue)" } == told)
+  }
+
   @Test("go by other paths as clients do: by those of a registry, and of no other format")
   func otherPaths() throws {
     let server = try Self.single("LMN", others: "LMPO")

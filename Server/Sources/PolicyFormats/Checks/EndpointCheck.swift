@@ -102,7 +102,8 @@ public struct EndpointCheck {
 
   /// The findings.
   ///
-  /// - Parameter named: hosts that somebody asked for by name. Of the others one list of several may be silent.
+  /// - Parameter named: hosts that somebody asked for by name. It is an error if no list has an entry for one: one list of
+  ///   several may leave it to the others, and one may take it out of a wider entry.
   public func findings(
     _ endpoints: [SeenEndpoint], under policies: [CheckedPolicy], named: Set<HostName> = []
   ) -> [Finding] {
@@ -123,10 +124,11 @@ public struct EndpointCheck {
               .untrusted, host: endpoint.name, "the \(key.kind) certificate\(key.place): \($0)")
           }
         }
+        let isMissed =
+          named.contains(endpoint.host)
+          && !policies.contains { $0.policy.hasEntry(for: endpoint.host) }
         return unreached + unseen + untrusted + authorityEnds(endpoint, keys)
-          + policies.flatMap {
-            findings(endpoint, keys, under: $0, isNamed: named.contains(endpoint.host))
-          }
+          + policies.flatMap { findings(endpoint, keys, under: $0, isMissed: isMissed) }
       }
     } + shared(endpoints)
   }
@@ -148,7 +150,7 @@ public struct EndpointCheck {
 
   private func findings(
     _ endpoint: SeenEndpoint, _ keys: [SeenEndpoint.Key], under checked: CheckedPolicy,
-    isNamed: Bool
+    isMissed: Bool
   ) -> [Finding] {
     func finding(_ rule: CheckRule, _ text: String, _ severity: Finding.Severity? = nil) -> Finding
     {
@@ -156,13 +158,15 @@ public struct EndpointCheck {
     }
     guard let entry = checked.policy.usable().entry(for: endpoint.host, at: now) else {
       guard checked.policy.format == .registry else {
-        return [finding(.notPinned, "not pinned by this list", isNamed ? .error : .warning)]
+        return [finding(.notPinned, "not pinned by this list", isMissed ? .error : .warning)]
       }
       let near = checked.policy.nearMiss(of: endpoint.host).map {
         "; hint: \($0) is for names of exactly one more label"
       }
-      let text = "not listed: pinned sessions refuse it" + (near ?? "")
-      return [isNamed ? finding(.refused, text) : finding(.notPinned, text, .warning)]
+      let text =
+        "not listed: sessions refuse it, unless the app sets unlistedHosts to .systemTrust"
+        + (near ?? "")
+      return [isMissed ? finding(.refused, text) : finding(.notPinned, text, .warning)]
     }
     let judge = PathJudge(entry, denied: checked.policy.denied, host: endpoint.host, at: now)
     // Clients of other formats go by the one path that their system finds.
@@ -231,7 +235,7 @@ public struct EndpointCheck {
         let anchors = checked.policy.anchors(for: endpoint.host)
         guard case .success = endpoint.keys, !anchors.includesSystem,
           let difference = anchors.difference,
-          checked.policy.rules.contains(where: { $0.entry.pattern.matches(endpoint.host) })
+          checked.policy.hasEntry(for: endpoint.host)
         else { return nil }
         return Finding(
           .otherAnchors, host: endpoint.name, policy: checked.name,
@@ -265,6 +269,11 @@ extension PolicyEntry {
 }
 
 extension PinPolicy {
+  /// Whether an entry is for the host, pinned or not.
+  fileprivate func hasEntry(for host: HostName) -> Bool {
+    rules.contains { $0.entry.pattern.matches(host) }
+  }
+
   /// The wildcard over the name of a host, or over a name that it is more than one label below; `nil` if there is none.
   fileprivate func nearMiss(of host: HostName) -> HostPattern? {
     guard case .name(let name) = host else { return nil }

@@ -62,9 +62,9 @@ enum CheckCommand {
         + "lists beside each other: hosts and keys in which they differ.",
       "The servers that the lists name, or --host, are asked at each address for each kind of key: whether clients\n"
         + "of each list connect now, whether they still do when the certificate is renewed with another key, and\n"
-        + "with --backup. Patterns name no server: --host does. A list that --host is not on is an\n"
-        + "error: sessions with a registry refuse it, and other clients do not pin it. The mirrors that a --registry URL\n"
-        + "names are asked, too.",
+        + "with --backup. Patterns name no server: --host does. It is an error if no list has a host that --host names:\n"
+        + "sessions with a registry refuse it, unless the app sets unlistedHosts to .systemTrust, and other clients do not\n"
+        + "pin it. The mirrors that a --registry URL names are asked, too.",
       "--trust-store with --require-root tells which roots a machine lacks, for a service that changes its root.",
       "Rules:\n"
         + CheckRule.allCases.filter { !CheckRule.ofSources.contains($0) }
