@@ -37,6 +37,15 @@ struct CATests {
     try String(contentsOf: directory.file(name), encoding: .utf8)
   }
 
+  /// The one that `ca init` made.
+  private static func authority(
+    _ directory: TemporaryDirectory
+  ) throws -> CertificateAuthority {
+    try CertificateAuthority(
+      chain: Certificate.certificates(inPEM: text(directory, "own-ca/ca.pem")),
+      key: PrivateKey(pem: text(directory, "own-ca/ca.key")))
+  }
+
   private static func pin(_ directory: TemporaryDirectory, _ name: String) async throws -> String {
     let outcome = try await must(directory, "pin", name)
     return String(outcome.stdout.prefix { $0 != " " && $0 != "\n" })
@@ -290,6 +299,40 @@ struct CATests {
         #expect(outcome.exitCode == (isSigned ? 0 : 1), "\(words): \(outcome.stderr)")
         #expect(outcome.stderr.contains("hint: set the clock") != isSigned, "\(outcome.stderr)")
       }
+    }
+  }
+
+  @Test("replaces a certificate of a fast clock by --days, which its hint names")
+  func madeByFastClock() async throws {
+    try await withTemporaryDirectory { directory in
+      _ = try await Self.must(directory, "ca", "init")
+      let own = try Self.authority(directory)
+      let now = Int64(Date().timeIntervalSince1970)
+      for name in ["a", "b", "b.next"] {
+        let begin = now + (name == "b" ? -60 : 400 * 86_400)
+        let server = try own.issue(
+          names: ["a.example"], validity: Validity(notBefore: begin, notAfter: begin + 90 * 86_400))
+        try directory.write(try server.keyPEM, to: name + ".key")
+        try directory.write(server.certificateChainPEM, to: name + ".pem")
+      }
+      for words in [["rotate", "a.pem"], ["renew", "--same-key", "a.pem"]] {
+        let refused = try await Self.run(directory, ["ca"] + words)
+        #expect(refused.exitCode == 1)
+        #expect(refused.stderr.contains("or --days DAYS"), "\(refused.stderr)")
+        let made = try await Self.run(directory, ["ca"] + words + ["--days", "90"])
+        #expect(made.exitCode == 0, "\(made.stderr)")
+      }
+      // No server shows a certificate that has not begun: the next one is renewed first.
+      let switchOver = ["ca", "rotate", "--switch", "b.pem"]
+      let refused = try await Self.run(directory, switchOver + ["--days", "90"])
+      #expect(refused.exitCode == 1)
+      let cure = ["ca", "renew", "b.next.pem", "--same-key", "--days"]
+      #expect(
+        refused.stderr.contains(cure.joined(separator: " ") + " DAYS"), "\(refused.stderr)")
+      let renewed = try await Self.run(directory, cure + ["90"])
+      #expect(renewed.exitCode == 0, "\(renewed.stderr)")
+      let switched = try await Self.run(directory, switchOver)
+      #expect(switched.exitCode == 0, "\(switched.stderr)")
     }
   }
 

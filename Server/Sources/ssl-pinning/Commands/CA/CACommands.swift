@@ -225,7 +225,8 @@ private struct ServerFiles {
     try KeyFiles.identity(certificates: certificates, key: key)
   }
 
-  /// A certificate with the names of the present one. It ends no earlier, unless the user says how long it is valid.
+  /// A certificate with the names of the present one. It ends no earlier, and by the clock that one has begun, unless the
+  /// user says how long it is valid: its dates were wrong then.
   func issued(
     by own: OwnAuthority, for key: PrivateKey, _ invocation: Invocation
   ) throws(CommandFailure) -> ServerIdentity {
@@ -239,7 +240,11 @@ private struct ServerFiles {
         "\(certificates) is of another authority than \(own.directory), and apps that trust that one would refuse"
           + " what this one signs; hint: --dir DIR")
     }
-    try OwnAuthority.refuseClock(before: [present], of: certificates)
+    if invocation[CAIssue.days] == nil {
+      try OwnAuthority.refuseClock(
+        before: [present], of: certificates,
+        hint: ", or --days DAYS if the certificate was made by a wrong one")
+    }
     let now = OwnAuthority.now
     let validity = Validity.days(Int(invocation[CAIssue.days] ?? 90), from: now)
     let end = present.validity?.notAfter ?? 0
@@ -295,7 +300,9 @@ private struct ServerFiles {
     guard leaf.isSigned(by: own.authority.certificate) else {
       throw .no("\(next.certificates) is not of the authority in \(own.directory); hint: --dir DIR")
     }
-    try OwnAuthority.refuseClock(before: [leaf], of: next.certificates)
+    try OwnAuthority.refuseClock(
+      before: [leaf], of: next.certificates,
+      hint: "; if it was made by a wrong one, ca renew \(next.certificates) --same-key --days DAYS")
     guard leaf.validity.map({ $0.notAfter > OwnAuthority.now }) ?? false else {
       throw .no(
         "\(next.certificates) has ended; hint: ca renew \(next.certificates) --same-key")

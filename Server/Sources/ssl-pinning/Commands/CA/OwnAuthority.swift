@@ -57,14 +57,16 @@ struct OwnAuthority {
 
   /// Refuses a clock that says a time before certificates begin that are here already: what it dates may have
   /// ended for everybody else.
+  ///
+  /// - Parameter hint: what to do if the certificates are wrong, and not the clock.
   static func refuseClock(
-    before certificates: [Certificate], of path: String
+    before certificates: [Certificate], of path: String, hint: String = ""
   ) throws(CommandFailure) {
     let now = Self.now
     for begin in certificates.compactMap({ $0.validity?.notBefore }) where begin > now {
       throw .no(
         "this machine's clock says \(RFC3339.text(now)), and \(path) begins on"
-          + " \(RFC3339.text(begin)); hint: set the clock")
+          + " \(RFC3339.text(begin)); hint: set the clock\(hint)")
     }
   }
 
