@@ -337,22 +337,34 @@ struct CATests {
   }
 
   @Test(
-    "makes no certificate that ends before the one in place, unless --days says so",
+    "makes no certificate that is valid for less than the one in place, or ends before it, unless --days says so",
     arguments: [["renew", "--same-key"], ["rotate"]])
   func shortened(command: [String]) async throws {
     try await withTemporaryDirectory { directory in
       _ = try await Self.must(directory, "ca", "init")
-      _ = try await Self.must(directory, "ca", "issue", "long.example", "--days", "91")
-      _ = try await Self.must(directory, "ca", "issue", "a.example")
-      let before = try Self.text(directory, "long.example.pem")
-      let refused = try await Self.run(directory, ["ca"] + command + ["long.example.pem"])
+      let own = try Self.authority(directory)
+      let now = Int64(Date().timeIntervalSince1970)
+      for days in [30, 200, 826] as [Int64] {
+        let server = try own.issue(
+          names: ["a.example"],
+          validity: Validity(notBefore: now - 60, notAfter: now - 60 + days * 86_400))
+        try directory.write(try server.keyPEM, to: "\(days).key")
+        try directory.write(server.certificateChainPEM, to: "\(days).pem")
+      }
+      let before = try Self.text(directory, "826.pem")
+      let refused = try await Self.run(directory, ["ca"] + command + ["826.pem"])
       #expect(refused.exitCode == 1)
-      #expect(refused.stderr.contains(", before long.example.pem, on "), "\(refused.stderr)")
-      #expect(try Self.text(directory, "long.example.pem") == before)
-      #expect(!FileManager.default.fileExists(atPath: directory.path("long.example.next.key")))
-      for words in [["long.example.pem", "--days", "90"], ["a.example.pem"]] {
-        let outcome = try await Self.run(directory, ["ca"] + command + words)
+      #expect(refused.stderr.contains(", before 826.pem, on "), "\(refused.stderr)")
+      #expect(try Self.text(directory, "826.pem") == before)
+      #expect(!FileManager.default.fileExists(atPath: directory.path("826.next.key")))
+      for (name, words, days) in [
+        ("30", [], 90), ("200", [], 200), ("826", ["--days", "100"], 100),
+      ] as [(String, [String], Int64)] {
+        let outcome = try await Self.run(directory, ["ca"] + command + [name + ".pem"] + words)
         #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+        let made = try Self.text(directory, name + (command == ["rotate"] ? ".next.pem" : ".pem"))
+        let validity = try #require(try Certificate.certificates(inPEM: made).first?.validity)
+        #expect((validity.notAfter - validity.notBefore) / 86_400 == days)
       }
     }
   }

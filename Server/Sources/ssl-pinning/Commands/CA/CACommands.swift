@@ -52,8 +52,11 @@ enum CAIssue {
   private static let out = Flag.text("--out", "DIR", "where the files go; here by default")
   private static let p12 = Flag("--p12", "key and chain in one .p12 as well, under a password")
   static let days = Flag.number(
-    "--days", "DAYS", "how long it is valid; 90 by default; Apple's systems take 825 at most",
-    in: 1...825)
+    "--days", "DAYS",
+    "how long it is valid; \(standardDays) by default; Apple's systems take \(mostDays) at most",
+    in: 1...mostDays)
+  static let standardDays: Int64 = 90
+  static let mostDays: Int64 = 825
 
   static let command = Command(
     "ca issue", "make a key and a certificate for a server, by your own authority",
@@ -83,7 +86,7 @@ enum CAIssue {
     do throws(CertificateError) {
       identity = try own.authority.issue(
         names: names, algorithm: invocation[OwnAuthority.algorithm] ?? .p256,
-        validity: .days(Int(invocation[days] ?? 90), from: OwnAuthority.now))
+        validity: own.validity(days: Int(invocation[days] ?? standardDays)))
       secret = try identity.keyPEM
     } catch { throw .usage("\(error)") }
     let bundle: [UInt8]? =
@@ -122,8 +125,8 @@ enum CARenew {
     flags: [OwnAuthority.flag.description, sameKey.description, CAIssue.days.description],
     notes: [
       "The names stay. The old certificate is kept as FILE.old-1.pem. A new key is a rotation, which apps have to\n"
-        + "be told of before a server has it: ca rotate. If the old one is valid for longer than 90 days, --days says how\n"
-        + "long the new one is."
+        + "be told of before a server has it: ca rotate. Without --days it is valid for as long as the old one was, if that\n"
+        + "is more than \(CAIssue.standardDays) days."
     ],
     run: run)
 
@@ -166,7 +169,9 @@ enum CARotate {
     notes: [
       "  ca rotate www.example.com.pem            writes www.example.com.next.key and .next.pem\n"
         + "  admin stage …, or sign the new list      every app has the next pin\n"
-        + "  ca rotate www.example.com.pem --switch   the files change places; then reload the server"
+        + "  ca rotate www.example.com.pem --switch   the files change places; then reload the server",
+      "Without --days the next certificate is valid for as long as the present one, if that is more than \(CAIssue.standardDays)\n"
+        + "days.",
     ],
     run: run)
 
@@ -225,8 +230,10 @@ private struct ServerFiles {
     try KeyFiles.identity(certificates: certificates, key: key)
   }
 
-  /// A certificate with the names of the present one. It ends no earlier, and by the clock that one has begun, unless the
-  /// user says how long it is valid: its dates were wrong then.
+  /// A certificate with the names of the present one.
+  ///
+  /// - It is valid for no shorter time and ends no earlier, unless the user says how long it is valid.
+  /// - The clock is not behind the beginning of the present one, unless the user says it, too: its dates were wrong then.
   func issued(
     by own: OwnAuthority, for key: PrivateKey, _ invocation: Invocation
   ) throws(CommandFailure) -> ServerIdentity {
@@ -246,8 +253,9 @@ private struct ServerFiles {
         hint: ", or --days DAYS if the certificate was made by a wrong one")
     }
     let now = OwnAuthority.now
-    let validity = Validity.days(Int(invocation[CAIssue.days] ?? 90), from: now)
-    let end = present.validity?.notAfter ?? 0
+    let (begin, end) = present.validity.map { ($0.notBefore, $0.notAfter) } ?? (0, 0)
+    let length = min(max((end - begin) / 86_400, CAIssue.standardDays), CAIssue.mostDays)
+    let validity = own.validity(days: Int(invocation[CAIssue.days] ?? length))
     guard invocation[CAIssue.days] != nil || validity.notAfter >= end else {
       throw .no(
         "this machine's clock says \(RFC3339.text(now)), and a new certificate would end on"

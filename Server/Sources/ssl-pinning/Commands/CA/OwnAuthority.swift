@@ -46,11 +46,18 @@ struct OwnAuthority {
       throw .no(
         "\(directory)/ca.pem has a certificate that has ended: nobody accepts what it signs")
     }
-    let days = invocation[CAIssue.days] ?? 90
-    if first < Self.now + days * 86_400 {
-      let what = first == validity.notAfter ? "root" : "authority"
-      Terminal.warn(["the \(what) ends before the certificate: \(RFC3339.text(first))"])
+  }
+
+  /// From now on. A certificate that outlives the authority is told.
+  func validity(days: Int) -> Validity {
+    let validity = Validity.days(days, from: Self.now)
+    if let end = authority.chain.compactMap({ $0.validity?.notAfter }).min(),
+      end < validity.notAfter
+    {
+      let what = end == authority.root.validity?.notAfter ? "root" : "authority"
+      Terminal.warn(["the \(what) ends before the certificate: \(RFC3339.text(end))"])
     }
+    return validity
   }
 
   static func directory(_ invocation: Invocation) -> String { invocation[flag] ?? "own-ca" }
