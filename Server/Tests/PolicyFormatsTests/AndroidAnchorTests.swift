@@ -91,18 +91,22 @@ struct AndroidAnchorTests {
     for anchors in ["", "<system>"] { #expect(try told(anchors).isEmpty) }
   }
 
-  @Test("a server that the system's CAs judged is unjudged for a list that does not trust these")
+  @Test("a server that the system's CAs accept is unjudged for a list that does not trust these")
   func unjudged() throws {
     let both =
       "<trust-anchors><certificates src=\"system\"/><certificates src=\"@raw/ca\"/></trust-anchors>"
-    for (anchors, host, told) in [
-      ("<@raw/ca>", "e.example", ["other-cas error e.example:443"]), ("<system>", "e.example", []),
-      (both, "e.example", []), ("<@raw/ca>", "other.example", []),
-    ] as [(String, String, [String])] {
+    for (anchors, host, complaint, told) in [
+      ("<@raw/ca>", "e.example", nil, ["other-cas warning e.example:443"]),
+      ("<system>", "e.example", nil, []), (both, "e.example", nil, []),
+      ("<@raw/ca>", "other.example", nil, []),
+      // That is told by itself.
+      ("<@raw/ca>", "e.example", "no path", []),
+    ] as [(String, String, String?, [String])] {
       let list = try Self.list(
         "<domain-config><domain>\(host)</domain><pins>\(anchors)</domain-config>")
       let found = EndpointCheck(at: CheckRuleTests.now, within: 0).unjudged(
-        [try CheckRuleTests.endpoint("A")], under: [CheckedPolicy(name: "list", policy: list)])
+        [try CheckRuleTests.endpoint("A", complaint: complaint)],
+        under: [CheckedPolicy(name: "list", policy: list)])
       #expect(found.map { "\($0.rule.rawValue) \($0.severity.rawValue) \($0.host)" } == told)
     }
   }

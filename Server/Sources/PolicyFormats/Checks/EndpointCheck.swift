@@ -225,22 +225,24 @@ public struct EndpointCheck {
     return found
   }
 
-  /// Servers that the system's CAs judged, and lists whose clients do not trust these: whether they connect, nobody
-  /// found out.
+  /// Servers that the system's CAs accept, and lists whose clients do not trust these: whether they connect, nobody found
+  /// out. A copy of a public root says the same as the system's. What the system's CAs refuse is told as that.
   public func unjudged(
     _ endpoints: [SeenEndpoint], under policies: [CheckedPolicy]
   ) -> [Finding] {
-    endpoints.flatMap { endpoint in
-      policies.compactMap { checked -> Finding? in
+    endpoints.flatMap { endpoint -> [Finding] in
+      guard let keys = try? endpoint.keys.get(), keys.allSatisfy({ $0.complaint == nil }) else {
+        return []
+      }
+      return policies.compactMap { checked -> Finding? in
         let anchors = checked.policy.anchors(for: endpoint.host)
-        guard case .success = endpoint.keys, !anchors.includesSystem,
-          let difference = anchors.difference,
+        guard !anchors.includesSystem, let difference = anchors.difference,
           checked.policy.hasEntry(for: endpoint.host)
         else { return nil }
         return Finding(
           .otherAnchors, host: endpoint.name, policy: checked.name,
           "the system's CAs judged it, and \(difference); hint: --ca FILE names them",
-          severity: .error)
+          severity: .warning)
       }
     }
   }
