@@ -175,20 +175,21 @@ extension PinPolicy {
 
   /// The CAs that clients trust, where those are not the system's alone: neither a format nor a registry says so.
   var anchorLosses: [PolicyRemark] {
-    otherAnchors.flatMap { hosts, text in
+    otherAnchors.flatMap { hosts, _, text in
       hosts.map { .init($0, "\(text): left out") }
     }
   }
 
   /// Where clients trust other CAs than the system's alone: hosts, and what they trust. No host stands for all that are
   /// on no list.
-  var otherAnchors: [(hosts: [String], text: String)] {
+  var otherAnchors: [(hosts: [String], anchors: AnchorSources, text: String)] {
     let all = rules.map { ($0.entry.pattern.description, $0.anchors) } + [("", anchors)]
     var told: Set<AnchorSources> = []
     return all.compactMap { _, anchors in
       guard let text = anchors.difference, told.insert(anchors).inserted else { return nil }
       let hosts = all.filter { $0.1 == anchors && !$0.0.isEmpty }.map(\.0)
-      return hosts.isEmpty ? ([""], "of hosts that no entry names, \(text)") : (hosts, text)
+      return hosts.isEmpty
+        ? ([""], anchors, "of hosts that no entry names, \(text)") : (hosts, anchors, text)
     }
   }
 }

@@ -119,6 +119,14 @@ public struct AnchorSources: Hashable, Sendable {
   /// Whether a chain under the system's CAs is valid to these clients.
   public var includesSystem: Bool { names.contains("system") }
 
+  /// Whether clients trust no CA, and refuse every server.
+  public var isEmpty: Bool { names.isEmpty }
+
+  /// How to judge servers by them, if a file can have them; empty otherwise.
+  public var hint: String {
+    names.contains { $0.hasPrefix("@") } ? "; hint: --ca FILE names them" : ""
+  }
+
   /// What is other than with the system's CAs alone; `nil` if nothing is.
   public var difference: String? {
     let others = names.filter { $0 != "system" }.map(\.shown)

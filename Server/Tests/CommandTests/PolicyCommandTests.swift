@@ -240,6 +240,15 @@ struct PolicyCommandTests {
     let checked = try await stage.run(check + ["--ca", "ca.pem"])
     #expect(try CheckTests.told(checked) == ["other-cas api.example.com \(list)"])
     #expect(checked.exitCode == 0)
+    #expect(!judged.stdout.contains("--ca"))
+    // Whoever trusts no CA refuses every server, whatever this machine trusts.
+    try write("<trust-anchors/>")
+    for authorities in [[], ["--ca", "ca.pem"]] {
+      let refused = try await stage.run(explain + authorities)
+      #expect(refused.exitCode == 1)
+      #expect(refused.stderr.contains("clients trust no CA, and refuse every server"))
+    }
+    #expect(try await stage.run(check + ["--ca", "ca.pem"]).exitCode == 1)
     // The system's CAs may judge it, and do not know the CA.
     try write("<trust-anchors><certificates src=\"system\"/></trust-anchors>")
     #expect(try await stage.run(explain).exitCode == 1)

@@ -67,7 +67,9 @@ struct AndroidAnchorTests {
     #expect(policy.remarks.map(\.kind) == (isRefused ? [.refused] : []))
   }
 
-  @Test("other CAs than the system's alone are a loss in every format, and an info of check")
+  @Test(
+    "other CAs than the system's alone are a loss in every format, and told by check, as an error if there is none"
+  )
   func losses() throws {
     func told(_ anchors: String) throws -> [String] {
       let policy = try Self.list("<domain-config>\(Self.domain)\(anchors)</domain-config>")
@@ -85,10 +87,37 @@ struct AndroidAnchorTests {
     }
     let both =
       "<trust-anchors><certificates src=\"system\"/><certificates src=\"user\"/></trust-anchors>"
-    for anchors in ["<@raw/ca>", both, "<trust-anchors/>"] {
-      #expect(try told(anchors) == ["other-cas info a.example"])
+    for (anchors, severity) in [
+      ("<@raw/ca>", "info"), (both, "info"), ("<user>", "warning"), ("<trust-anchors/>", "error"),
+    ] {
+      #expect(try told(anchors) == ["other-cas \(severity) a.example"])
     }
     for anchors in ["", "<system>"] { #expect(try told(anchors).isEmpty) }
+  }
+
+  @Test("a list may trust no CA for the hosts that it does not name")
+  func others() throws {
+    let list = try Self.list(
+      "<base-config><trust-anchors/></base-config><domain-config>\(Self.domain)<system></domain-config>"
+    )
+    let found = PolicyCheck(at: 0, within: 0) { _ in false }.findings([
+      CheckedPolicy(name: "list", policy: list)
+    ])
+    #expect(found.map { "\($0.rule.rawValue) \($0.severity.rawValue)" } == ["other-cas info"])
+  }
+
+  @Test(
+    "--ca is a hint for CAs that a file can have, if it is not given",
+    arguments: [("<@raw/ca>", true), ("<user>", false), ("<trust-anchors/>", false)])
+  func hints(anchors: String, isFile: Bool) throws {
+    let list = CheckedPolicy(
+      name: "list",
+      policy: try Self.list("<domain-config>\(Self.domain)\(anchors)</domain-config>"))
+    for isBySystem in [true, false] {
+      let found = PolicyCheck(at: 0, within: 0, hintsAtAuthorities: isBySystem) { _ in false }
+        .findings([list])
+      #expect(found.map { $0.message.contains("hint: --ca") } == [isFile && isBySystem])
+    }
   }
 
   @Test("a server that the system's CAs accept is unjudged for a list that does not trust these")
@@ -99,7 +128,9 @@ struct AndroidAnchorTests {
       ("<@raw/ca>", "e.example", nil, ["other-cas warning e.example:443"]),
       ("<system>", "e.example", nil, []), (both, "e.example", nil, []),
       ("<@raw/ca>", "other.example", nil, []),
-      // That is told by itself.
+      ("<user>", "e.example", nil, ["other-cas warning e.example:443"]),
+      // These are told by themselves.
+      ("<trust-anchors/>", "e.example", nil, []),
       ("<@raw/ca>", "e.example", "no path", []),
     ] as [(String, String, String?, [String])] {
       let list = try Self.list(

@@ -236,12 +236,12 @@ public struct EndpointCheck {
       }
       return policies.compactMap { checked -> Finding? in
         let anchors = checked.policy.anchors(for: endpoint.host)
-        guard !anchors.includesSystem, let difference = anchors.difference,
+        guard !anchors.includesSystem, !anchors.isEmpty, let difference = anchors.difference,
           checked.policy.hasEntry(for: endpoint.host)
         else { return nil }
         return Finding(
           .otherAnchors, host: endpoint.name, policy: checked.name,
-          "the system's CAs judged it, and \(difference); hint: --ca FILE names them",
+          "the system's CAs judged it, and \(difference)\(anchors.hint)",
           severity: .warning)
       }
     }

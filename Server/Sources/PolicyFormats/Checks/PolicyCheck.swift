@@ -20,14 +20,20 @@ public struct PolicyCheck {
   private let now: Int64
   /// Seconds ahead in which an end is told.
   private let within: Int64
+  private let hintsAtAuthorities: Bool
   private let isPublicSuffix: (String) -> Bool
 
   /// - Parameters:
   ///   - now: Unix seconds.
   ///   - within: seconds; an end that is nearer is told.
+  ///   - hintsAtAuthorities: whether other CAs than the system's could be named, and are not.
   ///   - isPublicSuffix: whether hosts right below this name are of different people (publicsuffix.org).
-  public init(at now: Int64, within: Int64, isPublicSuffix: @escaping (String) -> Bool) {
+  public init(
+    at now: Int64, within: Int64, hintsAtAuthorities: Bool = false,
+    isPublicSuffix: @escaping (String) -> Bool
+  ) {
     (self.now, self.within, self.isPublicSuffix) = (now, within, isPublicSuffix)
+    self.hintsAtAuthorities = hintsAtAuthorities
   }
 
   /// The findings of each list, then those of lists that differ.
@@ -67,10 +73,13 @@ public struct PolicyCheck {
         .reportOnly, host: "\($0.entry.pattern)", policy: checked.name,
         "a missing pin is only reported, and the server is let in; hint: TSKEnforcePinning true")
     }
-    found += policy.otherAnchors.map { hosts, text in
-      Finding(
+    found += policy.otherAnchors.map { hosts, anchors, text in
+      // A list may shut out the hosts that it does not name.
+      let isOfEntries = hosts != [""]
+      return Finding(
         .otherAnchors, host: hosts.joined(separator: ", "), policy: checked.name,
-        "\(text); hint: --ca FILE names them")
+        text + (hintsAtAuthorities ? anchors.hint : ""),
+        severity: isOfEntries ? anchors.severity : nil)
     }
     for rule in policy.rules {
       guard let end = rule.unpinnedFrom, end - now < within else { continue }
@@ -233,6 +242,14 @@ extension PinSet {
   /// The pins that count.
   func live(at now: Int64) -> Set<SPKIPin> {
     Set(pins.map(\.spki).filter { contains($0, at: now) })
+  }
+}
+
+extension AnchorSources {
+  /// How bad it is; `nil` if that is for the rule to say. With the CAs alone that users add, most devices refuse every
+  /// server, and the others trust what their users were talked into.
+  fileprivate var severity: Finding.Severity? {
+    isEmpty ? .error : names.allSatisfy { $0 == "user" } ? .warning : nil
   }
 }
 

@@ -86,15 +86,17 @@ enum CheckCommand {
       throw .usage("nothing to check; hint: POLICY, --registry, --host, or --trust-store")
     }
     let suffixes = PublicSuffixes()
-    var findings = PolicyCheck(at: now, within: seconds, isPublicSuffix: suffixes.contain)
-      .findings(policies)
+    let isBySystem = invocation[TrustArguments.ca] == nil
+    var findings = PolicyCheck(
+      at: now, within: seconds, hintsAtAuthorities: isBySystem, isPublicSuffix: suffixes.contain
+    ).findings(policies)
     let endpoints = try await endpoints(policies, invocation, at: now)
     let named = (invocation[host] ?? []).compactMap { text in
       (try? ProbeTarget(parsing: text)).flatMap { try? HostName($0.host) }
     }
     findings += EndpointCheck(at: now, within: seconds).findings(
       endpoints, under: policies, named: Set(named))
-    if invocation[TrustArguments.ca] == nil {
+    if isBySystem {
       findings += EndpointCheck(at: now, within: seconds).unjudged(endpoints, under: policies)
     }
     findings += (signed?.mirrorProblems ?? []).map {

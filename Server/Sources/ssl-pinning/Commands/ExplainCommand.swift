@@ -23,8 +23,8 @@ enum ExplainCommand {
     notes: [
       "The list is --registry with --key, or --policy. The chain is the one that the server shows now, or\n"
         + "--chain. Exit code 0 where the connection would be made, 1 where it would be refused, or where the server\n"
-        + "offers TLS 1.1 at most, which no client takes: that is said in place of a verdict. Of an Android list that\n"
-        + "does not trust the system's CAs for the host nothing is said without --ca (exit code 3).",
+        + "offers TLS 1.1 at most, which no client takes, or an Android list trusts no CA for the host: that is said in\n"
+        + "place of a verdict. Of one that trusts others than the system's alone nothing is said without --ca (exit code 3).",
       "Rules are those of the client, in the order in which they decide: chain and name first, then denied keys,\n"
         + "then pins. A report-only entry is judged as if it were enforced, since that is the app's setting.",
     ],
@@ -41,11 +41,14 @@ enum ExplainCommand {
     do throws(HostNameError) { host = try HostName(target.host) } catch { throw .usage("\(error)") }
     let list = try await list(invocation, at: now)
     let anchors = list.policy.anchors(for: host)
+    guard !anchors.isEmpty else {
+      throw .no("\(list.place): clients trust no CA, and refuse every server of \(host)")
+    }
     if invocation[TrustArguments.ca] == nil, !anchors.includesSystem,
       let difference = anchors.difference
     {
       // The system's CAs would say of a chain what these clients do not.
-      throw .couldNotFindOut("\(list.place): \(difference); hint: --ca FILE names them")
+      throw .couldNotFindOut("\(list.place): \(difference)\(anchors.hint)")
     }
     let certificates = try await certificates(of: target, invocation)
     let explanation = try Explanation(
@@ -181,6 +184,8 @@ private struct Explanation {
   private let isValidated: Bool
   private let now: Int64
   private let since: (time: Int64, what: String)?
+  /// The CAs that clients trust, if these are not the system's alone.
+  private let anchors: String?
 
   init(
     asked: String, host: HostName, list: NamedPolicy, certificates: [Certificate],
@@ -197,6 +202,8 @@ private struct Explanation {
       throw .no("\(list.place) makes no policy: \(error)")
     }
     since = judgement.turn(to: verdict)
+    let sources = list.policy.anchors(for: host)
+    anchors = sources.difference.map { $0 + (validator == nil ? sources.hint : "") }
     (self.asked, self.host, self.list, self.now) = (asked, host, list, now)
     let pins = (try? evidence.validation.get())?.path
     isValidated = pins != nil
@@ -216,9 +223,7 @@ private struct Explanation {
     }
     let overlap = list.policy.overlap == .united ? "all of them count" : "the closest one counts"
     if matching.count > 1 { table.add(["", overlap]) }
-    if let difference = list.policy.anchors(for: host).difference {
-      table.add(["anchors", "\(difference); --ca FILE names them"])
-    }
+    if let anchors { table.add(["anchors", anchors]) }
     table.add(["chain", isValidated ? "valid, as it was validated:" : "not valid, as it was sent:"])
     for (index, link) in path.enumerated() {
       table.add([
