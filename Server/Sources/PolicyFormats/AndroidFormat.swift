@@ -76,7 +76,9 @@ enum AndroidReader {
       case "domain-config":
         // What an export writes.
         let written = ["cleartextTrafficPermitted": "false"]
-        return child.attributes.filter { written[$0.key] != $0.value }.keys.sorted()
+        // A name with a prefix is for tools.
+        let names = child.attributes.keys.filter { !$0.contains(":") }
+        return names.filter { written[$0] != child.attributes[$0] }.sorted()
           .map { lost($0, child) } + settings(below: child)
       default: return [lost(child.name, parent)]
       }

@@ -167,6 +167,25 @@ struct PolicyCommandTests {
     }
   }
 
+  @Test("of a file that is not replaced nothing is told as lost")
+  func kept() async throws {
+    let directory = try TemporaryDirectory()
+    let old = "<network-security-config><base-config/></network-security-config>"
+    for (expires, isReplaced) in [(1_600_000_000, false), (nil, true)] as [(Int32?, Bool)] {
+      try directory.write(old, to: "nsc.xml")
+      let key = Keys.entry("a.example", CheckTests.pin("A"), expires: expires)
+      try directory.write(
+        JSONValue.object(["keys": .array([key])]).canonicalBytes, to: "payload.json")
+      let outcome = try await Tool.run(
+        "export", "--to", "android", directory.path("payload.json"), "--out",
+        directory.path("nsc.xml"))
+      #expect(outcome.exitCode == (isReplaced ? 0 : 1), "\(outcome.stderr)")
+      #expect(outcome.stderr.contains("replaced: base-config") == isReplaced)
+      let text = try String(contentsOf: directory.file("nsc.xml"), encoding: .utf8)
+      #expect((text == old) == !isReplaced)
+    }
+  }
+
   @Test("what Android pins becomes a signed registry that pins the same")
   func signed() async throws {
     let directory = try TemporaryDirectory()

@@ -158,6 +158,7 @@ struct AndroidAnchorTests {
       (
         same + "<base-config/><debug-overrides/>", [what + "base-config", what + "debug-overrides"]
       ),
+      ("<domain-config xmlns:tools=\"t\" tools:node=\"x\">\(Self.domain)</domain-config>", []),
       (
         "<domain-config cleartextTrafficPermitted=\"true\">\(Self.domain)<@raw/ca></domain-config>",
         [

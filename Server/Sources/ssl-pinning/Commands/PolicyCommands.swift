@@ -85,18 +85,20 @@ enum ExportCommand {
       throw .usage(
         "--into is for nspinneddomains and trustkit; hint: --out writes a file of its own")
     }
-    var losses = written.losses
-    if format == .android, let old = OutputFile.existing(invocation),
-      let bytes = try? InputFile.read(old.path, limit: PinPolicy.maximumBytes)
-    {
-      losses += policy.lost(byReplacing: bytes, with: written.text)
-    }
-    Terminal.warn(losses.map(\.description))
+    Terminal.warn(written.losses.map(\.description))
     guard !written.pinsNothing else {
       throw .no("no host is left that the file would pin: nothing is written")
     }
+    var lost: [PolicyRemark] = []
+    if format == .android, let old = OutputFile.existing(invocation),
+      let bytes = try? InputFile.read(old.path, limit: PinPolicy.maximumBytes)
+    {
+      lost = policy.lost(byReplacing: bytes, with: written.text)
+    }
+    Terminal.warn(lost.map(\.description))
     try OutputFile.write(Array(written.text.utf8), invocation)
-    return invocation[strict] && !(policy.remarks.losses + losses).isEmpty ? .no : .yes
+    return invocation[strict] && !(policy.remarks.losses + written.losses + lost).isEmpty
+      ? .no : .yes
   }
 
   private static func source(
