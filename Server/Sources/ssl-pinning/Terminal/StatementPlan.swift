@@ -120,8 +120,9 @@ struct StatementPlan {
       guard isDated || terms.expires > last.issued else {
         throw .no(
           "this machine's clock says \(dateText(clock)), and the statement published last was issued on"
-            + " \(dateText(last.issued)): the next one would end before that, on \(dateText(terms.expires)), and every"
-            + " client would refuse it; hint: set the clock, or --issued if that date was wrong")
+            + " \(dateText(last.issued)): the next one would end before that, on \(dateText(terms.expires)), and if that"
+            + " date is right, every client would refuse it; hint: set the clock, or --issued if the date was wrong"
+        )
       }
       Terminal.say(
         "warning: the statement is issued on \(dateText(terms.issued)), before the one that it follows, of"
