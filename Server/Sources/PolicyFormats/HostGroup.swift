@@ -175,8 +175,10 @@ extension PinPolicy {
 
   /// The CAs that clients trust, where those are not the system's alone: neither a format nor a registry says so.
   var anchorLosses: [PolicyRemark] {
-    otherAnchors.flatMap { hosts, _, text in
-      hosts.map { .init($0, "\(text): left out") }
+    otherAnchors.flatMap { hosts, anchors, text in
+      // The system's alone are fewer than with those that users add.
+      let kind = anchors.includesSystem && !anchors.hasOwn ? PolicyRemark.Kind.stricter : .loss
+      return hosts.map { PolicyRemark(kind, $0, "\(text): left out") }
     }
   }
 

@@ -122,10 +122,11 @@ public struct AnchorSources: Hashable, Sendable {
   /// Whether clients trust no CA, and refuse every server.
   public var isEmpty: Bool { names.isEmpty }
 
+  /// Whether a file of the app has some of them.
+  var hasOwn: Bool { names.contains { $0.hasPrefix("@") } }
+
   /// How to judge servers by them, if a file can have them; empty otherwise.
-  public var hint: String {
-    names.contains { $0.hasPrefix("@") } ? "; hint: --ca FILE names them" : ""
-  }
+  public var hint: String { hasOwn ? "; hint: --ca FILE names them" : "" }
 
   /// What is other than with the system's CAs alone; `nil` if nothing is.
   public var difference: String? {
@@ -152,6 +153,8 @@ public struct PolicyRemark: Hashable, Sendable {
     case duplicate
     /// What another format cannot say.
     case loss
+    /// What another format cannot say, and refuses.
+    case stricter
   }
 
   /// What it is about.

@@ -276,6 +276,18 @@ struct PolicyCommandTests {
       ["import", "list", "--strict", "--statement", stage.directory.path("statement.json")])
     #expect(imported.exitCode == 1)
     #expect(imported.stderr.contains("api.example.com: clients trust the CAs of @raw/ca"))
+    // Without the CAs that users add a list is stricter: that is told, and no loss.
+    let users = "<certificates src=\"system\"/><certificates src=\"user\"/>"
+    try write("<trust-anchors>\(users)</trust-anchors>")
+    for command in [
+      ["import", "--statement", stage.directory.path("s.json")], ["export", "--to", "okhttp"],
+    ] {
+      let outcome = try await stage.run(command + ["list", "--strict"])
+      #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+      #expect(
+        outcome.stderr.contains("clients trust the CAs of user, beside the system's: left out"))
+    }
+    try write(own)
     let inPlace = [
       "export", "--to", "android", "--roles", "leaf", "--strict", "list", "--out", "list",
     ]

@@ -101,7 +101,7 @@ public struct PolicyCheck {
       case .unclear, .refused: .unreadable
       case .unpinned: .notPinned
       case .duplicate: .duplicatePin
-      case .unpinnedOnMacOS, .loss: nil
+      case .unpinnedOnMacOS, .loss, .stricter: nil
       }
     return rule.map {
       Finding(

@@ -97,7 +97,7 @@ enum ExportCommand {
     }
     Terminal.warn(lost.map(\.description))
     try OutputFile.write(Array(written.text.utf8), invocation)
-    return invocation[strict] && !(policy.remarks.losses + written.losses + lost).isEmpty
+    return invocation[strict] && !(policy.remarks + written.losses + lost).losses.isEmpty
       ? .no : .yes
   }
 
@@ -194,15 +194,15 @@ enum ImportCommand {
       )
     }
     try OutputFile.write(payload.payload, invocation)
-    let left = source.policy.remarks.losses + payload.losses
+    let left = (source.policy.remarks + payload.losses).losses
     return invocation[strict] && !left.isEmpty ? .no : .yes
   }
 }
 
 extension [PolicyRemark] {
-  /// Those of which something was left behind. One pin twice is left behind once, and what TrustKit does on macOS by
-  /// itself is no part of the list.
+  /// Those of which something was left behind. One pin twice is left behind once, what TrustKit does on macOS by itself is
+  /// no part of the list, and what is refused now lets nobody in.
   fileprivate var losses: [PolicyRemark] {
-    filter { ![.duplicate, .unpinnedOnMacOS].contains($0.kind) }
+    filter { ![.duplicate, .unpinnedOnMacOS, .stricter].contains($0.kind) }
   }
 }
