@@ -2,8 +2,9 @@ import SslPinningRules
 
 /// Reads TrustKit's configuration: a property list of its own, or `TSKConfiguration` in an Info.plist.
 ///
-/// - Keys are taken as files spell them (`TSKIncludeSubdomains`) and as code does (`kTSKIncludeSubdomains`), but
-///   `kSKExcludeSubdomainFromParentPolicy` in a file only as TrustKit itself spells that one.
+/// - Keys are taken as files spell them (`TSKIncludeSubdomains`) and as code does (`kTSKIncludeSubdomains`). One constant
+///   has another text than its name: `kTSKExcludeSubdomainFromParentPolicy` is `kSKExcludeSubdomainFromParentPolicy` in a
+///   file, and nothing else is read there.
 /// - Names are compared as they stand: one with a capital letter is the name of no host.
 /// - A pin matches any certificate of the validated path. Subdomains are of any depth. The closest domain decides.
 /// - `TSKEnforcePinning` false only reports. From `TSKExpirationDate` on the hosts are no longer pinned.
@@ -49,8 +50,9 @@ enum TrustKitReader {
       && (isInfoPlist || root.keys.contains { !$0.hasPrefix("TSK") && !$0.hasPrefix("k") })
   }
 
+  /// - Parameter isCode: whether the keys are names of TrustKit's constants.
   static func policy(
-    of root: [String: PropertyListValue]
+    of root: [String: PropertyListValue], isCode: Bool = false
   ) throws(PolicyFormatError) -> PinPolicy {
     guard let configuration = configuration(in: root),
       case .dictionary(let domains)? = configuration.trustKit("PinnedDomains")
@@ -80,7 +82,7 @@ enum TrustKitReader {
               "is not pinned: TrustKit compares names as they stand; hint: \(host)"))
           continue
         }
-        rules.append(rule(host, members, domain.shown, &remarks))
+        rules.append(rule(host, members, isCode, domain.shown, &remarks))
       } catch { remarks.append(.init(.unpinned, domain.shown, "is not pinned: \(error)")) }
     }
     return PinPolicy(format: .trustKit, rules: rules, overlap: .mostSpecific, remarks: remarks)
@@ -94,28 +96,28 @@ enum TrustKitReader {
   ]
 
   private static func rule(
-    _ host: HostName, _ members: [String: PropertyListValue], _ name: String,
+    _ host: HostName, _ members: [String: PropertyListValue], _ isCode: Bool, _ name: String,
     _ remarks: inout [PolicyRemark]
   ) -> HostRule {
     for key in members.keys.sorted() where key.isTrustKit && !keys.contains(where: key.hasSuffix) {
       remarks.append(.init(.unclear, name, "\(key.shown) is no key of TrustKit's, and is not read"))
     }
-    if members[String.unreadExemption] != nil {
+    let exemption = "ExcludeSubdomainFromParentPolicy"
+    for prefix in isCode ? ["TSK"] : ["TSK", "kTSK"] where members[prefix + exemption] != nil {
       remarks.append(
         .init(
           .unclear, name,
-          "\(String.unreadExemption) is not read; hint: kSKExcludeSubdomainFromParentPolicy, as TrustKit spells it"
-        ))
+          "\(prefix)\(exemption) is not read; hint: kSK\(exemption), as TrustKit spells it"))
     }
     func flag(_ key: String, _ standard: Bool) -> Bool {
-      guard let value = members.trustKit(key) else { return standard }
+      guard let value = members.trustKit(key, isCode: isCode) else { return standard }
       if let flag = value.flag { return flag }
       remarks.append(.init(.unclear, name, "\(value.kind) where the boolean TSK\(key) belongs"))
       return standard
     }
     var pattern = HostPattern.exact(host)
     if flag("IncludeSubdomains", false), case .name(let base) = host { pattern = .anyDepth(base) }
-    let isExempt = flag("ExcludeSubdomainFromParentPolicy", false)
+    let isExempt = flag(exemption, false)
     if isExempt, members.count > 1 {
       remarks.append(
         .init(
@@ -188,8 +190,6 @@ enum TrustKitReader {
 
 extension String {
   fileprivate var isTrustKit: Bool { ["TSK", "kTSK", "kSK"].contains(where: hasPrefix) }
-  /// What people write for the one key whose text is not the name of its constant without `k`.
-  fileprivate static let unreadExemption = "TSKExcludeSubdomainFromParentPolicy"
 }
 
 extension PropertyListValue {
@@ -205,9 +205,12 @@ extension PropertyListValue {
 }
 
 extension [String: PropertyListValue] {
-  fileprivate func trustKit(_ key: String) -> PropertyListValue? {
-    let named = "TSK\(key)" == String.unreadExemption ? nil : self["TSK\(key)"]
-    return named ?? self["kTSK\(key)"] ?? self["kSK\(key)"]
+  fileprivate func trustKit(_ key: String, isCode: Bool = false) -> PropertyListValue? {
+    // The text of this constant is not its name without `k`.
+    if key == "ExcludeSubdomainFromParentPolicy" {
+      return self["kSK\(key)"] ?? (isCode ? self["kTSK\(key)"] : nil)
+    }
+    return self["TSK\(key)"] ?? self["kTSK\(key)"]
   }
 }
 

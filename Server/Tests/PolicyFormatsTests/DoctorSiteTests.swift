@@ -52,6 +52,26 @@ struct DoctorSiteTests {
     #expect(found.allSatisfy { $0.site?.line == 3 })
   }
 
+  @Test(
+    "code exempts a host of TrustKit's by the constant",
+    arguments: [
+      ("kTSKExcludeSubdomainFromParentPolicy", false),
+      ("\"kSKExcludeSubdomainFromParentPolicy\"", false),
+      ("\"TSKExcludeSubdomainFromParentPolicy\"", true),
+    ])
+  func exemption(key: String, isTold: Bool) throws {
+    let pins = "AB".map { "\"\(Sample.pin($0).base64)\"" }.joined(separator: ", ")
+    let found = try Self.findings(
+      "Pins.swift",
+      """
+      let configuration = [kTSKPinnedDomains: [
+        "e.example": [kTSKIncludeSubdomains: true, kTSKPublicKeyHashes: [\(pins)]],
+        "ads.e.example": [\(key): true],
+      ]]
+      """)
+    #expect(found.contains { $0.host == "ads.e.example" } == isTold)
+  }
+
   static let enforcements: [(code: String, isTold: Bool)] = [
     ("config.enforcement = .reportOnly", true), ("config.enforcement = .enforce", false),
     ("config.enforcement = SslPinningConfig.Enforcement.reportOnly", true),

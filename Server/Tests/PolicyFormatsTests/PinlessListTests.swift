@@ -63,8 +63,8 @@ struct PinlessListTests {
       "an exemption as its constant is called in code", "TSKPinnedDomains",
       [
         "e.example": .dictionary(wide),
-        "ads.e.example": .dictionary(["kTSKExcludeSubdomainFromParentPolicy": .boolean(true)]),
-      ]),
+        "ads.e.example": both(["kTSKExcludeSubdomainFromParentPolicy": .boolean(true)]),
+      ], "unreadable-entry warning ads.e.example"),
     Row(
       "an exemption that TrustKit does not read", "TSKPinnedDomains",
       [
@@ -85,16 +85,20 @@ struct PinlessListTests {
     #expect(found.map { "\($0.rule.rawValue) \($0.severity.rawValue) \($0.host)" } == row.told)
   }
 
-  @Test("a host is exempt in TrustKit by the key that TrustKit reads alone")
-  func exemptions() throws {
-    for (key, isPinned) in [
-      ("kSKExcludeSubdomainFromParentPolicy", false), ("TSKExcludeSubdomainFromParentPolicy", true),
-    ] {
-      let text = PropertyListText.document([
-        "TSKPinnedDomains": .dictionary(["a.example": Self.both([key: .boolean(true)])])
+  @Test(
+    "a host is exempt in TrustKit by the key that TrustKit reads alone, or its constant in code",
+    arguments: [("kSK", true, true), ("kTSK", false, true), ("TSK", false, false)])
+  func exemptions(prefix: String, inFile: Bool, inCode: Bool) throws {
+    let members: [String: PropertyListValue] = [
+      "TSKPinnedDomains": .dictionary([
+        "a.example": Self.both(["\(prefix)ExcludeSubdomainFromParentPolicy": .boolean(true)])
       ])
-      let policy = try PinPolicy(reading: Array(text.utf8))
-      #expect((policy.entry(for: try HostName("a.example")) != nil) == isPinned)
+    ]
+    let file = try PinPolicy(reading: Array(PropertyListText.document(members).utf8))
+    let code = try TrustKitReader.policy(of: members, isCode: true)
+    for (policy, isExempt) in [(file, inFile), (code, inCode)] {
+      #expect((policy.entry(for: try HostName("a.example")) == nil) == isExempt)
+      #expect(policy.remarks.contains { $0.text.contains("is not read; hint: kSK") } == !isExempt)
     }
   }
 

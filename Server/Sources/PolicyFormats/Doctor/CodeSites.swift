@@ -90,10 +90,11 @@ struct CodeSites {
       let known = domains.filter(isWhole)
       guard case .dictionary(let values)? = propertyList(.pairs(known)), !values.isEmpty,
         // The other keys of the configuration may stand anywhere: nothing is said of them.
-        let policy = try? TrustKitReader.policy(of: [
-          "TSKPinnedDomains": .dictionary(values),
-          "TSKIgnorePinningForUserDefinedTrustAnchors": .boolean(false),
-        ])
+        let policy = try? TrustKitReader.policy(
+          of: [
+            "TSKPinnedDomains": .dictionary(values),
+            "TSKIgnorePinningForUserDefinedTrustAnchors": .boolean(false),
+          ], isCode: true)
       else {
         return PinSite(
           file, line: token.line, .trustKit, hosts: domains.compactMap { constants.text($0.key) })
