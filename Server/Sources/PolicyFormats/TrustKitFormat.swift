@@ -85,6 +85,14 @@ enum TrustKitReader {
         rules.append(rule(host, members, isCode, domain.shown, &remarks))
       } catch { remarks.append(.init(.unpinned, domain.shown, "is not pinned: \(error)")) }
     }
+    // Of code only the entries that are written out are known.
+    for rule in rules where !isCode && rule.isExempt && !rules.contains(where: rule.isWithin) {
+      remarks.append(
+        .init(
+          .refused, "\(rule.entry.pattern.base)",
+          "is exempt from no wider entry with TSKIncludeSubdomains: TrustKit stops the app at its start"
+        ))
+    }
     return PinPolicy(format: .trustKit, rules: rules, overlap: .mostSpecific, remarks: remarks)
   }
 
@@ -185,6 +193,14 @@ enum TrustKitReader {
       remarks.append(.init(.unclear, name, "TSKExpirationDate is no date of the form 2030-01-31"))
       return nil
     }
+  }
+}
+
+extension HostRule {
+  /// Whether another one is for the subdomains of a name above this one's.
+  fileprivate func isWithin(_ other: HostRule) -> Bool {
+    let (host, wider) = (entry.pattern.base, other.entry.pattern)
+    return wider != .exact(wider.base) && wider.base != host && wider.matches(host)
   }
 }
 

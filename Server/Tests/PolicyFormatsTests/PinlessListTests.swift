@@ -56,6 +56,17 @@ struct PinlessListTests {
       "an exemption of TrustKit's", "TSKPinnedDomains",
       ["e.example": .dictionary(wide), "ads.e.example": .dictionary(exemption)]),
     Row(
+      "an exemption two labels below", "TSKPinnedDomains",
+      ["e.example": .dictionary(wide), "x.ads.e.example": .dictionary(exemption)]),
+    Row(
+      "an exemption from an entry without subdomains", "TSKPinnedDomains",
+      ["e.example": .dictionary(pins), "ads.e.example": .dictionary(exemption)],
+      "unreadable-entry error ads.e.example"),
+    Row(
+      "an exemption from nothing", "TSKPinnedDomains",
+      ["e.example": .dictionary(wide), "ads.x.example": .dictionary(exemption)],
+      "unreadable-entry error ads.x.example"),
+    Row(
       "an exemption beside pins", "TSKPinnedDomains",
       ["e.example": .dictionary(wide), "ads.e.example": both(exemption)],
       "unreadable-entry error ads.e.example"),
