@@ -9,7 +9,8 @@ import SslPinningRules
 /// - `expiration` is a day from which the hosts are no longer pinned. Here it begins in UTC, on a device in its time zone.
 /// - Pins are not held against chains that end at an anchor with `overridePins`.
 /// - The innermost `trust-anchors` name the CAs that are trusted, those of `base-config` for all other hosts; without any
-///   these are the system's, as on Android 7 and later. What counts in debug builds alone is left aside.
+///   these are the system's, as for apps with a `targetSdkVersion` of 24 or more. What counts in debug builds alone is left
+///   aside: other builds skip it unread, and are not refused for it.
 ///
 /// Source: Android's guide to the network security configuration, "Certificate pinning" and "Configuration
 /// inheritance".
@@ -118,6 +119,7 @@ enum AndroidReader {
           ))
       }
       remarks += unread(below: child, isPinned: isPinned)
+        .filter { child.name != "debug-overrides" || $0.kind != .refused }
     }
     let single = ["pin-set", "trust-anchors", "base-config", "debug-overrides"]
     for name in single where parent.children(named: name).count > 1 {
@@ -129,7 +131,7 @@ enum AndroidReader {
     if parent.name == "trust-anchors" {
       for certificates in parent.children(named: "certificates") {
         let source = certificates.attributes["src"] ?? ""
-        guard !["system", "user"].contains(source), !source.hasPrefix("@") else { continue }
+        guard !["system", "user", "wfa"].contains(source), !source.hasPrefix("@") else { continue }
         remarks.append(
           .init(
             .refused, "",

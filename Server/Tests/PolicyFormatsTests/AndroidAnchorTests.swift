@@ -59,7 +59,7 @@ struct AndroidAnchorTests {
     "certificates of no known source are an error: Android refuses the file",
     arguments: [
       ("src=\"system\"", false), ("src=\"user\"", false), ("src=\"@raw/ca\"", false),
-      ("src=\"raw/ca\"", true), ("src=\"System\"", true), ("", true),
+      ("src=\"wfa\"", false), ("src=\"raw/ca\"", true), ("src=\"System\"", true), ("", true),
     ])
   func sources(attribute: String, isRefused: Bool) throws {
     let anchors = "<trust-anchors><certificates \(attribute)/></trust-anchors>"

@@ -6,7 +6,11 @@ import Testing
 @Suite("what Android reads of a list")
 struct AndroidReadingTests {
   /// What is told of a list, in which words in capitals stand for elements that are as they should be.
-  static func remarks(_ body: String) throws -> [PolicyRemark] {
+  ///
+  /// - Parameter debug: what stands behind it.
+  static func remarks(
+    _ body: String, debug: String = "<debug-overrides/>"
+  ) throws -> [PolicyRemark] {
     let pin = "<pin digest=\"SHA-256\">\(Sample.pin("A").base64)</pin>"
     let anchors = "<trust-anchors><certificates src=\"system\"/></trust-anchors>"
     let text = body.replacing("SET", with: "<pin-set>PIN</pin-set>")
@@ -14,7 +18,7 @@ struct AndroidReadingTests {
       .replacing("PIN", with: pin).replacing("ANCHORS", with: anchors)
     return try PinPolicy(
       reading: Array(
-        "<network-security-config xmlns:tools=\"t\">\(text)<debug-overrides/></network-security-config>"
+        "<network-security-config xmlns:tools=\"t\">\(text)\(debug)</network-security-config>"
           .utf8)
     ).remarks
   }
@@ -60,6 +64,22 @@ struct AndroidReadingTests {
     #expect(try Self.remarks(body).contains { $0.host == host && $0.text.contains(told) })
     let good = "<domain-config><certificateTransparency/>DOMAIN SET ANCHORS</domain-config>"
     #expect(try Self.remarks(good).isEmpty)
+  }
+
+  @Test(
+    "what counts in debug builds alone has no other build refuse the file",
+    arguments: [
+      ("<trust-anchors><certificates src=\"raw/ca\"/></trust-anchors>", [nil, .refused]),
+      ("ANCHORS ANCHORS", [nil, .refused]),
+      ("SET", [.unpinned, .unpinned]),
+    ] as [(String, [PolicyRemark.Kind?])])
+  func debugBuilds(body: String, told: [PolicyRemark.Kind?]) throws {
+    for (element, kind) in zip(["debug-overrides", "base-config"], told) {
+      let text = "<domain-config>DOMAIN SET</domain-config><\(element)>\(body)</\(element)>"
+      #expect(try Self.remarks(text, debug: "").map(\.kind) == [kind].compactMap(\.self))
+    }
+    #expect(
+      try Self.remarks("<debug-overrides/>").map(\.kind) == [.refused], "every build counts them")
   }
 
   @Test(
