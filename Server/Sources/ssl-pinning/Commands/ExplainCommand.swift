@@ -24,7 +24,7 @@ enum ExplainCommand {
       "The list is --registry with --key, or --policy. The chain is the one that the server shows now, or\n"
         + "--chain. Exit code 0 where the connection would be made, 1 where it would be refused, or where the server\n"
         + "offers TLS 1.1 at most, which no client takes, or an Android list trusts no CA for the host: that is said in\n"
-        + "place of a verdict. Of one that trusts others than the system's alone nothing is said without --ca (exit code 3).",
+        + "place of a verdict. Of one that trusts others, and not the system's, nothing is said without --ca (exit code 3).",
       "Rules are those of the client, in the order in which they decide: chain and name first, then denied keys,\n"
         + "then pins. A report-only entry is judged as if it were enforced, since that is the app's setting.",
     ],
