@@ -35,7 +35,16 @@ static void make_index(void) {
 }
 
 pp_transfer pp_view(const struct transfer *t) {
-  return (pp_transfer){t->id, t->scheme, t->host, t->port, t->is_alone, t->refreshed, pp_now() - t->started, NULL};
+  return (pp_transfer){
+      .id = t->id,
+      .scheme = t->scheme,
+      .host = t->host,
+      .port = t->port,
+      .is_alone = t->is_alone,
+      .refreshed = t->refreshed,
+      .awaits_pins = t->parked && t->verdict == TO_REFRESH,
+      .elapsed = pp_now() - t->started,
+  };
 }
 
 double pp_now(void) {

@@ -39,7 +39,8 @@ typedef struct {
   const char *host;     // as libcurl resolves it: no brackets removed, no case changed
   int port;
   bool is_alone;        // whether it had libcurl make a connection for it: there is no other chance
-  bool refreshed;       // whether it was parked for newer pins
+  bool refreshed;       // whether it was parked for newer pins, now or before
+  bool awaits_pins;     // whether it is parked for them now
   double elapsed;       // seconds since it began
   const void *owner;    // what Foundation has libcurl write to; NULL but for `parked`
 } pp_transfer;

@@ -116,9 +116,10 @@
 
     /// Resumes the parked transfer once newer pins are in force, at the latest after
     /// ``PinnedTransport/longestRefresh``, and before its time is over: the app would hear of that instead of the refusal.
+    /// One that only leaves its connection goes on at once, also if it waited for pins before: they are fetched once.
     func parked(session: UInt64, _ transfer: pp_transfer) {
       let id = transfer.id
-      guard let refusal = pending.withLock({ $0[id]?.evaluation }) else {
+      guard transfer.awaits_pins, let refusal = pending.withLock({ $0[id]?.evaluation }) else {
         pp_session_resume(session, id, 0)
         return
       }

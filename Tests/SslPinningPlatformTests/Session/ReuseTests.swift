@@ -145,7 +145,8 @@ struct ReuseTests {
     let fleet = try await KeyedFleet(site, count: 2)
     let session = fleet.session(most: most)
     @Sendable func ask(_ path: String) async throws -> String {
-      let request = URLRequest(try fleet.url(path), timeout: 20)
+      // Longer than `/slow` may take.
+      let request = URLRequest(try fleet.url(path), timeout: 600)
       let (body, _) =
         hasSession
         ? try await session.data(for: request) : try await site.transport.data(for: request)
@@ -188,7 +189,31 @@ struct ReuseTests {
     try await fleet.stop()
   }
 
-  @Test("or that came by it are shared by the requests that waited together for newer pins")
+  @Test("are left at once by a request that has waited for newer pins: they are fetched once")
+  func leftAfterRefresh() async throws {
+    let site = try PinnedSite()
+    let fleet = try await KeyedFleet(site, count: 2, http2: false)
+    let session = fleet.session(most: 2)
+    let slow = Task { try await session.data(from: fleet.url("/slow")).0 }
+    #expect(await eventually { fleet.upstream.requests.count == 1 })
+    // Another connection shows a key that nobody knows. Before it is pinned, the first one is free for the replay.
+    fleet.turn(to: 1)
+    site.judge.onRefresh { judge in
+      fleet.gate.raise()
+      let body = try? await slow.value
+      #expect(body == Data("got /slow".utf8))
+      try? judge.pin(["localhost": fleet.identities[1]])
+    }
+    let request = URLRequest(try fleet.url(), timeout: 600)
+    #expect(try await session.data(for: request).0 == Data("got /".utf8))
+    #expect(site.judge.refreshes.count == 1)
+    #expect(fleet.relay.connections == 3)
+    #expect(try await fleet.servers[0].accesses(waitingFor: 1).map(\.target) == ["/slow"])
+    #expect(try await fleet.servers[1].accesses(waitingFor: 1).map(\.target) == ["/"])
+    try await fleet.stop()
+  }
+
+  @Test("that newer pins permit are shared by the requests that waited for these together")
   func parkedTogether() async throws {
     let site = try PinnedSite()
     let fleet = try await KeyedFleet(site, count: 2)
@@ -217,8 +242,8 @@ struct ReuseTests {
   }
 }
 
-/// Servers of HTTP/2 with a key each behind one address: connections stay where they led. `/slow` is under way until the gate
-/// is raised.
+/// Servers with a key each behind one address: connections stay where they led. `/slow` is under way until the gate is
+/// raised.
 private struct KeyedFleet {
   let gate: EventSignal
   let upstream: LocalHTTPServer
@@ -227,7 +252,7 @@ private struct KeyedFleet {
   let relay: SwitchableRelay
   private let site: PinnedSite
 
-  init(_ site: PinnedSite, count: Int) async throws {
+  init(_ site: PinnedSite, count: Int, http2: Bool = true) async throws {
     let gate = try EventSignal()
     let upstream = try LocalHTTPServer { request in
       // why: until the test lets it go on
@@ -240,7 +265,7 @@ private struct KeyedFleet {
       servers.append(
         try await Nginx.start(
           Nginx.Site(
-            identity, name: "localhost",
+            identity, name: "localhost", http2: http2,
             directives: "location / { proxy_pass http://127.0.0.1:\(upstream.port); }")))
     }
     self.site = site
