@@ -39,15 +39,18 @@ static long left(const struct session *s) {
 // costs a whole handshake and a verdict. So a session keeps those of its greatest burst.
 //
 // What goes once, a body most of all, has connections of its own (PP_APART), which are not to take all that the app allows to a host:
-// nobody else would get one until a slow upload is over. So as many come on top of those, and more such requests than that wait. What
-// takes none that stands (is_alone) counts as well: behind a slow proxy, long answers that begin together have one each.
+// nobody else would get one until a slow upload is over. So as many come on top of those, and more such requests than that wait.
 //
-// Nor are those that were left (pp_connections_leave): one with a long stream on it would keep all others of its host waiting.
+// A transfer that must open a connection of its own (is_alone) counts as well: behind a slow proxy, long answers that begin together
+// have one each. It does not count if it takes the place of a connection that the server has ended, which is closed.
+//
+// Connections that were left (pp_connections_leave) and are in use do not count among those that the app allows: one with a long
+// stream on it would keep all other requests of its host waiting.
 void pp_connections_keep(struct session *s) {
   long own = 0, once = 0;
   for (struct transfer *t = s->transfers; t; t = t->next) {
     own += 4;
-    once += t->goes_once || t->is_alone;
+    once += t->goes_once || (t->is_alone && !t->is_instead);
   }
   if (own > s->kept) s->kept = own < MOST_KEPT ? own : MOST_KEPT;
   set_option(s->multi, CURLMOPT_MAXCONNECTS, own > s->kept ? own : s->kept);

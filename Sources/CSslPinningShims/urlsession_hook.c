@@ -170,7 +170,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
     if (t->parked) s->parked_count--;
     t->id = next_id++;
     t->started = pp_now(), t->timeout = s->options.timeout;
-    t->parked = t->ready = t->refreshed = t->replayed = t->is_alone = t->begun = t->is_held = false;
+    t->parked = t->ready = t->refreshed = t->replayed = t->is_alone = t->is_instead = t->begun = t->is_held = false;
   }
   pthread_mutex_unlock(&lock);
   if (!s) return REAL(curl_multi_add_handle)(multi, pp_handle_without_waiting(easy));

@@ -54,7 +54,8 @@ struct transfer {
   struct session *session;
   uint64_t id;
   enum verdict verdict;
-  bool is_alone; // takes no connection that stands
+  bool is_alone;   // takes no connection that stands
+  bool is_instead; // so in place of a connection that the server has ended
   bool parked, ready, refreshed, replayed;
   double started, timeout;  // in seconds, of a clock that is never set; 0: no time-out
   bool begun;     // a byte may have left

@@ -148,7 +148,7 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
   }
   pp_judged_find_socket(connection, t->sockets, own_port);
   if (pp_judged_is_over(connection)) {
-    t->verdict = TO_PART, t->is_alone = true;
+    t->verdict = TO_PART, t->is_alone = t->is_instead = true;
     curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
     return CURL_PREREQFUNC_ABORT;
   }
@@ -161,7 +161,7 @@ int pp_before_request(void *argument, char *peer, char *own, int peer_port, int 
     return CURL_PREREQFUNC_OK;
   }
   pp_note(t, decision, message);
-  // The replay, and others, share the one that is made next. What is on this one goes on.
+  // The replay, and others, may share the one that is made next. What is on this one goes on.
   if (decision == PP_RETRY && connection) pp_connections_leave(t);
   // One that is still being made would be given to the replay again.
   if (decision == PP_RETRY && !connection) t->is_alone = true;

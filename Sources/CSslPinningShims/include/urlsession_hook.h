@@ -24,7 +24,7 @@ typedef enum {
   PP_ACCEPT = 1,
   // Refuse this attempt, park the transfer, and replay it on another connection once the session is
   // told to resume it. For a connection that cannot be used any more: the host's later requests leave
-  // it, too, and share a newer one with the replay. A replay that meets such a one again gets one of
+  // it, too, and may share a newer one with the replay. A replay that meets such a one again gets one of
   // its own; means PP_REFUSE for that.
   PP_RETRY = 2,
   // The same for a key that newer pins might know; means PP_REFUSE once the transfer was parked for

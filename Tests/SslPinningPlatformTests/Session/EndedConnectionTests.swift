@@ -73,6 +73,45 @@ struct EndedConnectionTests {
     try await nginx.stop()
   }
 
+  @Test("take no more connections than the app allows to a host")
+  func limit() async throws {
+    let gate = try EventSignal()
+    let upstream = try LocalHTTPServer { request in
+      // why: until the test lets it go on
+      if request.path == "/slow" { _ = gate.sleep(milliseconds: 60_000) }
+      return .text("ok")
+    }
+    let nginx = try await Nginx.start(
+      Nginx.Site(
+        site.identity, name: "localhost", http2: false,
+        directives: """
+          location = /end { keepalive_timeout 100ms; return 200; }
+          location / { proxy_pass http://127.0.0.1:\(upstream.port); }
+          """))
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = 1
+    let session = site.session(configuration)
+    let caller = Caller(road: .session, site: site, session: session, port: nginx.port)
+    #expect(try await caller.send("GET", "/end") == "")
+    #expect(await eventually { caller.isEnded })
+    let url = try site.url("/slow", port: nginx.port)
+    let slow = Task { try await session.data(from: url).0 }
+    #expect(await eventually { upstream.requests.count == 1 })
+    session.dataTask(with: try site.url("/behind", port: nginx.port)).resume()
+    // Another host's request that begins later: once it is served, the one before it has its connection, or waits.
+    _ = try await session.data(from: site.url("/other", host: "a.localhost", port: nginx.port))
+    gate.raise()
+    #expect(try await slow.value == Data("ok".utf8))
+    let accesses = try await nginx.accesses(waitingFor: 4)
+    #expect(accesses.map(\.status) == [200, 200, 200, 200])
+    func connections(_ target: String) -> [Int] {
+      accesses.filter { $0.target == target }.map(\.connection)
+    }
+    #expect(connections("/behind") == connections("/slow"))
+    #expect(connections("/slow") != connections("/end"))
+    try await nginx.stop()
+  }
+
   /// As asyncio does, which waits half a minute for the other side's close_notify.
   @Test(
     "are sent, and once, where TCP stays open behind the close_notify", arguments: Road.allCases)
