@@ -48,24 +48,30 @@ package enum MomentWalk {
 /// - A client that believes a statement also takes a chain whose leaf begins later than its clock or the floor, at
 ///   the chain's own beginning. Otherwise a device whose clock is far behind, or ahead by more than a certificate
 ///   lives, would lose its registry for good on the day on which the registry's certificate is renewed, or
-///   the floor is ahead by accident or theft: nothing newer could ever reach it. What that gives away is the
-///   date alone, and the document is signed: path, name and all other dates are judged as ever, at that moment.
+///   the floor is ahead by accident or theft: nothing newer could ever reach it. The same goes for a leaf that is
+///   valid at one of the times that everybody is judged at, if its issuer was certified again later. What that
+///   gives away is the date alone, and the document is signed: path, name and all other dates are judged as ever,
+///   at that moment.
 /// - A client that believes nothing yet has the clock alone. It is told that its clock is the likely cause.
 enum RegistryDates {
   /// The moment to judge at after those that everybody is judged at (Unix seconds): the beginning of a
   /// chain, which is that of its newest certificate.
   ///
-  /// - The leaf alone decides whether there is one: a newer certificate that is sent beside an old chain must not
-  ///   revive it.
+  /// - It is later than the clock or the floor: an older path that has ended stays ended.
+  /// - The leaf alone decides whether there is one: it is newer itself, or valid by now. A newer certificate that is
+  ///   sent beside an old chain must not revive it.
   /// - Such a certificate may move the moment. That gains nothing: all dates of the path must hold at it.
   ///
   /// - Parameter presented: the certificates in DER, leaf first.
   static func lastMoment(for presented: [[UInt8]], at time: TrustTime?) -> Int64? {
-    let beginnings = presented.map(SubjectPublicKeyInfo.notBefore(inCertificate:))
-    guard let time, time.believesStatement, let leaf = beginnings.first ?? nil,
-      leaf > min(time.clock, time.floor ?? time.clock)
+    let validities = presented.map(SubjectPublicKeyInfo.validity(inCertificate:))
+    guard let time, time.believesStatement, let leaf = validities.first ?? nil,
+      let last = validities.compactMap({ $0?.notBefore }).max()
     else { return nil }
-    return beginnings.compactMap(\.self).max()
+    let earliest = min(time.clock, time.floor ?? time.clock)
+    let isValid = time.dates.contains { leaf.notBefore <= $0 && $0 <= leaf.notAfter }
+    guard leaf.notBefore > earliest || isValid && last > earliest else { return nil }
+    return last
   }
 
   /// The judgement of a server that a library makes whole, at a list of times: at those that everybody is judged

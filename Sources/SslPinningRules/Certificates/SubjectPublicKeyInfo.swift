@@ -27,17 +27,26 @@ public enum SubjectPublicKeyInfo {
     try fields(ofCertificate: certificate).key
   }
 
-  /// The beginning of a certificate's validity in Unix seconds (RFC 5280 §4.1.2.5); `nil` if it cannot be
+  /// A certificate's validity in Unix seconds, both ends included (RFC 5280 §4.1.2.5); `nil` if it cannot be
   /// read.
-  package static func notBefore(inCertificate certificate: [UInt8]) -> Int64? {
+  package static func validity(
+    inCertificate certificate: [UInt8]
+  ) -> (notBefore: Int64, notAfter: Int64)? {
     guard let validity = try? fields(ofCertificate: certificate).validity else { return nil }
     var times = DERReader(validity)
+    guard let notBefore = nextTime(in: &times), let notAfter = nextTime(in: &times) else {
+      return nil
+    }
+    return (notBefore, notAfter)
+  }
+
+  private static func nextTime(in times: inout DERReader) -> Int64? {
     let text: Substring
-    if times.nextTag == .utcTime, let time = try? times.element(tag: .utcTime, what: "notBefore") {
+    if times.nextTag == .utcTime, let time = try? times.element(tag: .utcTime, what: "time") {
       let short = String(decoding: time.contents, as: UTF8.self)
       // A year of two digits: 50 to 99 mean 1950 to 1999.
       text = Substring((short >= "50" ? "19" : "20") + short)
-    } else if let time = try? times.element(tag: .generalizedTime, what: "notBefore") {
+    } else if let time = try? times.element(tag: .generalizedTime, what: "time") {
       text = Substring(String(decoding: time.contents, as: UTF8.self))
     } else {
       return nil

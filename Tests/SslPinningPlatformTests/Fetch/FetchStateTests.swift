@@ -141,7 +141,7 @@ struct FetchStateTests {
   func judgedAtItsBeginning() throws {
     let authority = try CertificateAuthority.makeRoot(name: "Test root")
     let leaf = try authority.issue(names: ["a.test"]).leaf.der
-    let beginning = try #require(SubjectPublicKeyInfo.notBefore(inCertificate: leaf))
+    let beginning = try #require(SubjectPublicKeyInfo.validity(inCertificate: leaf)).notBefore
     let time = TrustTime(clock: beginning - 10_000, floor: beginning - 20_000)
     for (fault, isLast) in [
       (ChainFault.outOfDate(code: 9, reason: "not yet", mayBeEarly: true), true),

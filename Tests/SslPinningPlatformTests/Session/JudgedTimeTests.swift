@@ -141,7 +141,7 @@ struct JudgedTimeTests {
   /// A registry's server, in days from today. Its root has been there for years.
   struct Chain: Sendable, CustomTestStringConvertible {
     let leaf: ClosedRange<Int64>
-    var issuer: Int64 = -800
+    var issuer: ClosedRange<Int64> = -800...800
     /// The beginning of an unrelated certificate that is sent beside the chain.
     var stray: Int64?
     /// The floor is of a statement that has expired.
@@ -155,12 +155,18 @@ struct JudgedTimeTests {
   }
 
   @Test(
-    "of a fetch are those of the newest certificate, if the leaf itself is newer than a time",
+    "of a fetch are those of the newest certificate, if the leaf is newer than a time, or valid at one",
     arguments: [
       Chain(leaf: -20...70, floor: -300, clock: -400, isReached: true),
       // An issuer that was certified again after the leaf.
-      Chain(leaf: -20...70, issuer: -10, floor: -300, clock: -400, isReached: true),
-      Chain(leaf: -20...(-15), issuer: -10, floor: -300, clock: -400, isReached: false),
+      Chain(leaf: -20...70, issuer: -10...800, floor: -300, clock: -400, isReached: true),
+      Chain(leaf: -20...(-15), issuer: -10...800, floor: -300, clock: -400, isReached: false),
+      // The same for a leaf that is older than both times.
+      Chain(leaf: -60...300, issuer: -10...800, floor: -30, clock: -20, isReached: true),
+      Chain(leaf: -60...(-15), issuer: -10...800, floor: -30, clock: -20, isReached: false),
+      // An issuer that has ended.
+      Chain(leaf: -60...300, issuer: -800...(-5), floor: -30, isReached: false),
+      Chain(leaf: -60...300, issuer: -800...(-40), stray: -10, floor: -30, isReached: false),
       // A stolen one that has ended is good only for clients that were away since before it began.
       Chain(leaf: -90...(-1), floor: -100, isReached: true),
       Chain(leaf: -90...(-1), floor: -30, isReached: false),
@@ -175,7 +181,7 @@ struct JudgedTimeTests {
     }
     let root = try CertificateAuthority.makeRoot(name: "Old root", validity: days(-900...900))
     let identity = try root.issueIntermediate(
-      name: "Old intermediate", validity: days(chain.issuer...800)
+      name: "Old intermediate", validity: days(chain.issuer)
     ).issue(names: PinnedSite.names, validity: days(chain.leaf))
     let stray = try chain.stray.map {
       try CertificateAuthority.makeRoot(name: "Stray", validity: days($0...100)).certificate
