@@ -102,6 +102,10 @@ struct VanishedHosts: Sendable {
 
   /// Limits the documents, in number, bytes and entries, to the newest: a registry that silently drops a host every day must not
   /// grow for ever, nor what is merged with a stored state.
+  ///
+  /// The order is that of ``Host/isNewer(than:)``: a host that has moved to a newer list stays with it. Lists that never had a number
+  /// go first, so a thief of the format-1 key pushes nothing out. Beside a retired statement he can, but there his list may
+  /// as well have the hosts with his pins.
   mutating func keepNewest(_ limits: RegistryLimits) {
     var documents: [[UInt8]: (source: AcceptedDocument, since: Int64, hosts: Int)] = [:]
     for host in hosts.values {
@@ -112,7 +116,7 @@ struct VanishedHosts: Sendable {
     }
     var (room, places) = (limits.maximumOlderBytes, limits.maximumOlderEntries)
     let kept = documents.values.sorted { one, other in
-      let (mine, others) = (one.source.statement?.number, other.source.statement?.number)
+      let (mine, others) = (one.source.number, other.source.number)
       let (left, right) = (
         (mine?.epoch ?? -1, mine?.version ?? -1, one.since),
         (others?.epoch ?? -1, others?.version ?? -1, other.since)

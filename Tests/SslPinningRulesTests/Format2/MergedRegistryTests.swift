@@ -290,6 +290,32 @@ struct MergedRegistryTests {
     #expect(try both.confirmed(at: over).verdict(path: [2, 90, 91], at: over).outcome == outcome)
   }
 
+  @Test(
+    "beyond the limit the newest list of vanished hosts is kept, beside a retired statement or not",
+    arguments: [false, true])
+  func limitBesideRetired(isNewer: Bool) throws {
+    let trust = try RegistrySimulator.trust(limits: RegistryLimits(maximumOlderDocuments: 1))
+    var registry = RegistrySimulator()
+    registry.pins = [("a.example", 1), ("b.example", 9), ("c.example", 5)]
+    let first = try registry.client(under: trust)
+    var retired = registry
+    (retired.version, retired.isRetired) = (isNewer ? 3 : 2, true)
+    retired.pins = [("a.example", 3), ("b.example", 9), ("d.example", 7)]
+    let beside = try first.update(with: retired, under: trust).registry
+    registry.version = isNewer ? 2 : 3
+    registry.pins[0].pin = 2
+    let stated = try first.update(with: registry, under: trust).registry
+    registry.version = 4
+    registry.pins = [("b.example", 9)]
+    let both = try merged(
+      stated.update(with: registry, under: trust).registry,
+      beside.update(with: registry, under: trust).registry)
+    #expect(try both.accepts("a.example", leaf: isNewer ? 3 : 2))
+    let (kept, gone) = isNewer ? ("d.example", "c.example") : ("c.example", "d.example")
+    #expect(try both.accepts(kept, leaf: isNewer ? 7 : 5))
+    #expect(try both.verdict(gone).outcome == .unlisted)
+  }
+
   @Test("key sets that one of them has seen stay seen: withdrawn keys do not come back")
   func keySets() throws {
     var registry = RegistrySimulator()
