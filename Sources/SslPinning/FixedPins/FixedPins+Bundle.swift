@@ -147,9 +147,9 @@ public enum BundledCertificates {
   /// All certificates that a bundle ships, one a file (`.cer`, `.der`, `.crt`, `.pem`), in the order of their
   /// files' names.
   ///
-  /// - A file that cannot be read is an error. So is one with several certificates: other libraries ship all
-  ///   public CAs in such a file, and pins that any CA meets pin nothing. Name a chain that is meant
-  ///   with ``read(files:)``.
+  /// - A file that cannot be read is an error. So is one with several different certificates: other libraries ship all
+  ///   public CAs in such a file, and pins that any CA meets pin nothing, nor do such anchors keep anybody out. Name a
+  ///   chain that is meant, or a file with an old and a new root, with ``read(files:)``.
   /// - Hazard: every file counts, whatever it is there for. If the bundle has certificates for other purposes,
   ///   such as a public CA's root, name yours with ``read(files:)``.
   /// - Throws: ``FixedPinsError``: `noCertificateFile`, `badCertificateFile`, `severalCertificates`.
@@ -162,7 +162,8 @@ public enum BundledCertificates {
     guard !urls.isEmpty else { throw .noCertificateFile(bundle: bundle.bundlePath) }
     var all: [Data] = []
     for url in urls {
-      let certificates = try read(files: [url])
+      // Some tools write a certificate twice.
+      let certificates = Set(try read(files: [url]))
       guard certificates.count == 1 else {
         throw .severalCertificates(name: url.lastPathComponent, count: certificates.count)
       }

@@ -163,7 +163,7 @@ public enum FixedPinsError: Error, Equatable, Sendable {
   case badCertificate(index: Int, CertificateSyntaxError)
   /// The bundle has no file that ends in `.cer`, `.der`, `.crt` or `.pem`.
   case noCertificateFile(bundle: String)
-  /// A file of the bundle has several certificates, as those with all public CAs have.
+  /// A file of the bundle has several different certificates, as those with all public CAs have.
   case severalCertificates(name: String, count: Int)
   /// Failed pins cannot be reported as configured.
   case badReporting(ReportingError)
@@ -194,7 +194,7 @@ extension FixedPinsError: CustomStringConvertible {
     case .noCertificateFile(let bundle):
       "no certificate file in \(bundle); hint: .cer, .der, .crt and .pem are looked for"
     case .severalCertificates(let name, let count):
-      "\(name) has \(count) certificates, which may be all public CAs; hint: read(files:) for those that are meant"
+      "\(name) has \(count) certificates, perhaps a list of all public CAs; hint: name the files you mean with read(files:)"
     case .badReporting(let error): "\(error)"
     case .badAnchor(let error): "an anchor cannot be used: \(error)"
     case .badConfiguration(let error): "\(error)"

@@ -226,7 +226,7 @@ extension TrustedRegistry {
   /// The same registry with key sets learned from refused documents.
   ///
   /// Keys that they withdrew stay withdrawn, even if this registry is older.
-  /// Not so if they begin behind the current statement's key set: without that, nothing could be restored.
+  /// They are ignored if they lack the key set of the current statement, since the state could not be restored without it.
   public func knowing(_ learned: LearnedKeySets) -> TrustedRegistry {
     guard learned.epoch > keySetEpoch, let chain = learned.chain,
       standing.statement.map({ chain.set($0.number.epoch) != nil }) ?? true
