@@ -30,8 +30,24 @@ struct LastCopies: Sendable {
     var copy: PublishedDocument?
     /// Whether anything is there.
     var isThere = false
-    /// Whether the directory said so. Not if it does not answer, nor if it cannot be read, as a mount that was lost.
-    var isAnswered = true
+    /// Why nobody knows that.
+    var unknown: Unknown?
+    /// Whether the directory said so.
+    var isAnswered: Bool { unknown == nil }
+
+    /// Why nobody knows what is there.
+    enum Unknown: Sendable {
+      /// The directory does not answer, or fails, as that of a file server that is away: it may have anything.
+      case silent
+      /// The server may not read it, or it is a link that leads nowhere. That may always have been so: only if a copy was
+      /// written there is it one that is out of reach.
+      case unreadable
+
+      /// - Parameter code: the system's reason.
+      init(_ code: Int32) {
+        self = [EACCES, EPERM, ELOOP, ENAMETOOLONG].contains(code) ? .unreadable : .silent
+      }
+    }
   }
 
   /// The newest of the copy in `publish.dir` and of a document that is served, if this server's keys signed all
@@ -132,8 +148,8 @@ struct LastCopies: Sendable {
     guard let directory else { return Found() }
     let path = directory + "/" + file
     let answer = await CopyReader.at(directory).read { Self.read(path) }
-    guard case let read?? = answer else { return Found(isAnswered: false) }
-    guard let bytes = read.bytes else { return Found(isThere: read.isThere) }
+    guard let read = answer else { return Found(unknown: .silent) }
+    guard let bytes = read.bytes else { return read.found }
     let signer = signer()
     var copy = Self.document(bytes, file, signedBy: signer.publicKeyPEM)
     if copy == nil, mark != nil, let former = signer.formerKey {
@@ -143,15 +159,20 @@ struct LastCopies: Sendable {
     return Found(copy: copy, isThere: true)
   }
 
-  /// What stands at a path; `nil` if the system does not say: only "not there" says that nothing is.
-  private static func read(_ path: String) -> (bytes: [UInt8]?, isThere: Bool)? {
-    if let bytes = CopyFile.read(path) { return (bytes, true) }
+  /// What stands at a path: only "not there" says that nothing is.
+  private static func read(_ path: String) -> (bytes: [UInt8]?, found: Found) {
+    if let bytes = CopyFile.read(path) { return (bytes, Found(isThere: true)) }
     var status = stat()
     guard stat(path, &status) == 0 else {
-      let reason = errno
-      return reason == ENOENT || reason == ENOTDIR ? (nil, reason == ENOTDIR) : nil
+      let code = errno
+      guard code == ENOENT || code == ENOTDIR else {
+        return (nil, Found(unknown: Found.Unknown(code)))
+      }
+      return (nil, Found(isThere: code == ENOTDIR))
     }
-    return status.st_mode & S_IFMT == S_IFREG ? nil : (nil, true)
+    guard status.st_mode & S_IFMT == S_IFREG else { return (nil, Found(isThere: true)) }
+    // A file that may be read, and could not be, is on a disk that fails.
+    return (nil, Found(unknown: Found.Unknown(access(path, R_OK) == 0 ? EIO : errno)))
   }
 
   /// Why a document cannot begin from what the store has and this copy: nobody knows then what was decided last.
@@ -170,14 +191,14 @@ struct LastCopies: Sendable {
   }
 
   private func faultWithoutRecord(_ found: Found, _ file: String) -> SealFault? {
-    guard found.isAnswered else { return .copySilent(of: file) }
-    guard let mark else {
-      guard let last = seen?.copies[file] else { return nil }
-      return isLast(found, last) ? nil : .vanished(record: file)
-    }
     // What a store that forgets was to copy, and could not, is nowhere: it goes on from the last one that was written.
-    guard mark.seen?.copied[file] != nil else { return nil }
-    if isBehind(found, file) { return .copyBehind(of: file) }
+    let last = mark == nil ? seen?.copies[file] : seen?.copied[file]
+    if found.unknown == .silent || found.unknown == .unreadable && last != nil {
+      return .copySilent(of: file)
+    }
+    guard let last else { return nil }
+    if mark == nil { return isLast(found, last) ? nil : .vanished(record: file) }
+    if let number = found.copy?.number, number < last { return .copyBehind(of: file) }
     return found.isThere && found.copy == nil ? .copyForeign(of: file) : nil
   }
 
@@ -190,12 +211,6 @@ struct LastCopies: Sendable {
   /// Whether a document is older than the last copy. One without a number is not if this server numbers none.
   private func isOlder(_ number: RegistryStamp.Version?, than last: RegistryStamp.Version) -> Bool {
     guard let number else { return signer().statements != nil }
-    return number < last
-  }
-
-  /// Whether a store that forgets would go on from an older copy than the last that was written.
-  private func isBehind(_ found: Found, _ file: String) -> Bool {
-    guard let last = mark?.seen?.copied[file], let number = found.copy?.number else { return false }
     return number < last
   }
 

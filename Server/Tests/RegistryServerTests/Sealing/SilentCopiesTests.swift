@@ -130,6 +130,39 @@ struct SilentCopiesTests {
   }
 
   @Test(
+    "are out of reach if a disk or a file server fails, and may never have been there otherwise")
+  func reasons() {
+    for code in [EIO, ENOTCONN, ESTALE, ETIMEDOUT, EHOSTDOWN, EMFILE] {
+      #expect(LastCopies.Found.Unknown(code) == .silent, "\(code)")
+    }
+    for code in [EACCES, EPERM, ELOOP] {
+      #expect(LastCopies.Found.Unknown(code) == .unreadable, "\(code)")
+    }
+  }
+
+  @Test(
+    "hold no document up if none was ever written, and the failed copy is told",
+    arguments: ["{type: memory}", sqlite])
+  func everUnreadable(_ storage: String) async throws {
+    let server = try Self.server(storage)
+    let directory = try #require(server.configuration.publishing.directory)
+    try FileManager.default.createSymbolicLink(atPath: directory, withDestinationPath: directory)
+    try await server.start()
+    await server.service.probe(Self.host)
+    #expect(try await server.pins(in: Self.file)[Self.host] == [pin(1)])
+    #expect(await eventually { server.log.events("file_not_written").count == 1 })
+    #expect(Self.reasons(server).isEmpty)
+    await server.service.stop()
+    // Nor at the next start, by which a copy was to be written.
+    let second = try Self.server(storage, after: server)
+    try await second.start()
+    await second.service.probe(Self.host)
+    #expect(try await second.pins(in: Self.file)[Self.host] == [pin(1)])
+    #expect(Self.reasons(second).isEmpty)
+    await second.service.stop()
+  }
+
+  @Test(
     "keep no server from its start whose store is well, and people are answered while a document waits"
   )
   func well() async throws {
