@@ -29,6 +29,9 @@ struct CoordinatorServices: Sendable {
   /// Reads what documents that left had, if the store was not believed at the start: it is to be known before the first record
   /// is. Returns why it could not.
   let whenBelieved = Locked<(@Sendable () async -> StoreError?)?>(nil)
+  /// Reads the copies of documents that left, if `publish.dir` did not answer at the start: what they deny is to be known before a
+  /// document begins that has no record. Returns whether it answers now.
+  let whenAnswered = Locked<(@Sendable () async -> Bool)?>(nil)
   /// What all documents deny.
   let denials = Locked(SharedDenials())
   /// What each document lists, those that left the configuration included.
@@ -49,6 +52,10 @@ struct CoordinatorServices: Sendable {
     guard isFirst, let copies else { return (record, nil) }
     let copy = await copies.find(file)
     if let fault = copies.fault(of: copy, file, beside: record) { throw .seal(fault) }
+    if let read = whenBelieved.withLock({ $0 }), let error = await read() { throw error }
+    if record == nil, let read = whenAnswered.withLock({ $0 }), await !read() {
+      throw .seal(.copySilent(of: file))
+    }
     return (record, copy)
   }
 

@@ -341,7 +341,6 @@ actor DocumentCoordinator {
         ?? DocumentRecord()
     }
     if machine.isUnread, let found {
-      if let read = services.whenBelieved.withLock({ $0 }), let error = await read() { throw error }
       reading.copy = services.copy(found, of: file, beside: stored)
       reading.lost = services.lostStore.withLock { $0 }
     }

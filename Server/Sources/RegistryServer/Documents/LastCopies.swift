@@ -36,7 +36,7 @@ struct LastCopies: Sendable {
     var isAnswered: Bool { unknown == nil }
 
     /// Why nobody knows what is there.
-    enum Unknown: Sendable {
+    enum Unknown: Error {
       /// The directory does not answer, or fails, as that of a file server that is away: it may have anything.
       case silent
       /// The server may not read it, or it is a link that leads nowhere. That may always have been so: only if a copy was
@@ -191,8 +191,7 @@ struct LastCopies: Sendable {
   }
 
   private func faultWithoutRecord(_ found: Found, _ file: String) -> SealFault? {
-    // What a store that forgets was to copy, and could not, is nowhere: it goes on from the last one that was written.
-    let last = mark == nil ? seen?.copies[file] : seen?.copied[file]
+    let last = lastCopies(seen)[file]
     if found.unknown == .silent || found.unknown == .unreadable && last != nil {
       return .copySilent(of: file)
     }
@@ -200,6 +199,12 @@ struct LastCopies: Sendable {
     if mark == nil { return isLast(found, last) ? nil : .vanished(record: file) }
     if let number = found.copy?.number, number < last { return .copyBehind(of: file) }
     return found.isThere && found.copy == nil ? .copyForeign(of: file) : nil
+  }
+
+  /// The numbers of the copies that there are to be. What a store that forgets was to copy, and could not, is nowhere: it goes on
+  /// from the last one that was written.
+  private func lastCopies(_ seen: SealMark.Seen?) -> [String: RegistryStamp.Version] {
+    (mark == nil ? seen?.copies : seen?.copied) ?? [:]
   }
 
   /// Whether a copy is as new as the last one that was to be made, and can be gone on from.
@@ -240,33 +245,48 @@ struct LastCopies: Sendable {
     return Self.isVouched(copy, by: signer, canBeBehind: true)
   }
 
-  /// The copies in `publish.dir` of other documents, if this server's keys signed all of them; `nil` if it does not answer.
-  func all(but files: Set<String>) async -> [PublishedDocument]? {
+  /// The copies in `publish.dir` of other documents, if this server's keys signed all of them; `nil` if it does not answer, or if one
+  /// cannot be read that may say more than its record. Any other file that cannot be read is none: somebody else's, as a rule.
+  func all(
+    but files: Set<String>, beside records: [String: DocumentState]
+  ) async -> [PublishedDocument]? {
     guard let directory else { return [] }
     let answer = await CopyReader.at(directory).read { Self.names(in: directory) }
-    guard case let names?? = answer else { return nil }
-    var all: [PublishedDocument] = []
-    // What no document can be called is none, and may be large.
-    for name in names.sorted()
-    where !files.contains(name) && DocumentConfiguration.isSafe(file: name)
-      && !DocumentConfiguration.isTaken(file: name)
-    {
-      let found = await find(name)
-      guard found.isAnswered else { return nil }
-      if let copy = newest(found, name, beside: nil) { all.append(copy) }
+    let needed = Set(
+      lastCopies(seen).filter { name, number in
+        !files.contains(name) && records[name].map { isOlder($0.number, than: number) } ?? true
+      }.keys)
+    switch answer {
+    case .success(let names)?:
+      var all: [PublishedDocument] = []
+      // What no document can be called is none, and may be large.
+      for name in names.sorted()
+      where !files.contains(name) && DocumentConfiguration.isSafe(file: name)
+        && !DocumentConfiguration.isTaken(file: name)
+      {
+        let found = await find(name)
+        if found.unknown == .silent || found.unknown == .unreadable && needed.contains(name) {
+          return nil
+        }
+        if let copy = newest(found, name, beside: nil) { all.append(copy) }
+      }
+      return all
+    case .failure(.unreadable)?: return needed.isEmpty ? [] : nil
+    case .failure(.silent)?, nil: return nil
     }
-    return all
   }
 
-  /// The names in a directory: none if it is not there, or is none; `nil` if the system does not say.
-  private static func names(in directory: String) -> [String]? {
-    if let names = try? FileManager.default.contentsOfDirectory(atPath: directory) { return names }
+  /// The names in a directory: none if it is not there, or is none.
+  private static func names(in directory: String) -> Result<[String], Found.Unknown> {
+    if let names = try? FileManager.default.contentsOfDirectory(atPath: directory) {
+      return .success(names)
+    }
     guard let stream = opendir(directory) else {
-      let reason = errno
-      return reason == ENOENT || reason == ENOTDIR ? [] : nil
+      let code = errno
+      return code == ENOENT || code == ENOTDIR ? .success([]) : .failure(Found.Unknown(code))
     }
     closedir(stream)
-    return nil
+    return .failure(.silent)
   }
 
   private func stored(_ file: String, signedBy publicKeyPEM: String) async -> PublishedDocument? {

@@ -213,12 +213,14 @@ extension RegistryService {
       services.denials.withLock { $0.enter(state) }
       if !state.document.isEmpty { tellLeft(name, signed: state.signed) }
     }
-    let known = await rememberCopies(beside: states, of: configuration.documents)
-    // If neither store nor directory say anything, again before the first document begins.
-    let isDone = known != nil || !states.isEmpty
-    states = known ?? states
-    tellMoved(MovedHosts.messages(configuration.documents, states, in: Set(states.keys)))
-    if isDone { services.whenBelieved.withLock { $0 = nil } }
+    let records = states
+    services.whenAnswered.withLock {
+      $0 = { [weak self] in await self?.rememberCopies(beside: records) ?? false }
+    }
+    if await !rememberCopies(beside: records) {
+      tellMoved(MovedHosts.messages(configuration.documents, records, in: Set(records.keys)))
+    }
+    services.whenBelieved.withLock { $0 = nil }
   }
 
   /// The same of a document that left and whose record is not believed, by the last one that would be served for it.
@@ -238,20 +240,18 @@ extension RegistryService {
   /// where the store forgets, was lost, or went back. A denial stands in all documents, so only the newest copy or record tells whether
   /// it was allowed again since.
   ///
-  /// - Returns: the states of all, as far as records or copies tell; `nil` if `publish.dir` does not answer.
-  private func rememberCopies(
-    beside records: [String: DocumentState], of documents: [DocumentConfiguration]
-  ) async -> [String: DocumentState]? {
-    guard let copies = services.copies else { return records }
-    let left = await copies.all(but: Set(documents.map(\.file)))?
+  /// - Returns: whether `publish.dir` answers. If not, it is asked again before a document begins that has no record.
+  private func rememberCopies(beside records: [String: DocumentState]) async -> Bool {
+    let documents = inForce.withLock(\.documents)
+    let left = await services.copies?.all(but: Set(documents.map(\.file)), beside: records)?
       .filter { copy in records[copy.file].map { copy.signedCopy.isNewer(than: $0) } ?? true }
-    guard let left else { return nil }
-    guard !left.isEmpty else { return records }
+    guard let copies = services.copies, let left else { return false }
     var (states, newest) = (
       records, (Array(records.values).map(\.signed) + left.map(\.signed)).max()
     )
-    for document in documents {
-      guard let copy = await copies.newest(document.file, beside: nil) else { continue }
+    for document in left.isEmpty ? [] : documents {
+      let served = services.published.document(document.file)
+      guard let copy = await copies.newest(document.file, beside: served) else { continue }
       newest = max(newest ?? copy.signed, copy.signed)
       guard records[document.file] == nil else { continue }
       // What it speaks for by now is no news.
@@ -275,7 +275,9 @@ extension RegistryService {
         .error, "store_went_back",
         ["file": copy.file, "message": DocumentState.behindCopyMessage])
     }
-    return states
+    tellMoved(MovedHosts.messages(documents, states, in: Set(states.keys)))
+    services.whenAnswered.withLock { $0 = nil }
+    return true
   }
 
   /// Tells what another document speaks for by now, and a document whose record is not believed did before.

@@ -79,7 +79,7 @@ struct ReplayedStoreTests {
     }
   }
 
-  static func denied(_ server: ScriptedService) throws -> [String] {
+  static func denied(_ server: ScriptedService, _ file: String = file) throws -> [String] {
     let bytes = try #require(server.service.currentDocument(file)).bytes
     let statement = try JSONValue(parsing: bytes).objectValue?["statement"]?.objectValue
     return statement?["denied"]?.arrayValue?.compactMap(\.stringValue) ?? []

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
 import SslPinningPlatform
 import SslPinningRules
 import TLSTools
@@ -126,7 +127,52 @@ struct SilentCopiesTests {
     try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: place)
     let copies = LastCopies(store: nil, directory: directory.path(name), signer: { signer })
     #expect(await copies.find(Self.file).isAnswered == (name != "loop"))
-    #expect(await copies.all(but: [])?.count == (name == "loop" ? nil : 0))
+    #expect(await copies.all(but: [], beside: [:])?.isEmpty == true)
+  }
+
+  /// What is known of a document that left, whose copy cannot be read.
+  struct Left: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    var noted: Int64?
+    var recorded: Int64?
+    let isNeeded: Bool
+
+    static let all = [
+      Left(testDescription: "nothing", isNeeded: false),
+      Left(testDescription: "a copy", noted: 3, isNeeded: true),
+      Left(testDescription: "a copy, and an older record", noted: 3, recorded: 2, isNeeded: true),
+      Left(testDescription: "a copy, and a record as new", noted: 3, recorded: 3, isNeeded: false),
+    ]
+  }
+
+  @Test(
+    "are waited for if one that was written, and is newer than its record, cannot be read",
+    arguments: Left.all, [false, true])
+  func needed(_ left: Left, isWholeFolder: Bool) async throws {
+    let (directory, signer) = (
+      try TemporaryDirectory(), DocumentSigner(key: try testSigningKey.get())
+    )
+    let place = directory.path(isWholeFolder ? "public" : "public/left.json")
+    if !isWholeFolder { try directory.write("", to: "public/index.html") }
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: place)
+    let mark = SealMark(directory: nil)
+    mark.note(SealMark.Seen(id: String(repeating: "a", count: 32)))
+    if let noted = left.noted {
+      mark.note(copies: ["left.json": .init(epoch: 0, version: noted)], areWritten: false)
+    }
+    var records: [String: DocumentState] = [:]
+    if let recorded = left.recorded {
+      var state = DocumentState()
+      state.number = .init(epoch: 0, version: recorded)
+      records["left.json"] = state
+    }
+    let copies = LastCopies(
+      store: SealedStore(MemoryStore(), keys: try SealedStoreTests.keys(), mark: mark),
+      directory: directory.path("public"), signer: { signer })
+    let all = await copies.all(but: ["new.json"], beside: records)
+    #expect((all == nil) == left.isNeeded)
+    // One that is configured is looked for by itself.
+    #expect(await copies.all(but: ["left.json"], beside: [:])?.isEmpty == true)
   }
 
   @Test(
@@ -217,6 +263,38 @@ struct SilentCopiesTests {
     try await absence.end()
     await Self.upkeep(of: second)
     #expect(try ReplayedStoreTests.denied(second) == [pin(8).base64])
+    await second.service.stop()
+  }
+
+  @Test(
+    "beside which somebody's file cannot be read are gone on from, and are waited for if it is one of them",
+    arguments: [false, true])
+  func neighbour(isCopy: Bool) async throws {
+    let first = try Self.server("{type: memory}")
+    try await first.start()
+    try await StoreTransferTests.deny(pin(8), first)
+    await first.service.stop()
+    let directory = try #require(first.configuration.publishing.directory)
+    let (copy, place) = (
+      directory + "/" + Self.file, directory + (isCopy ? "/" + Self.file : "/htpasswd")
+    )
+    if isCopy { try FileManager.default.moveItem(atPath: copy, toPath: directory + ".away") }
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: place)
+    let second = try ScriptedService(
+      keys: "[{fqdn: \(Self.host), file: renamed.json}]", more: StoreTransferTests.copies,
+      sharing: first)
+    second.observer.show(.accepted(pin(1)), at: Self.host)
+    try await second.start()
+    await second.service.probe(Self.host)
+    #expect((second.service.currentDocument("renamed.json") == nil) == isCopy)
+    #expect(Self.reasons(second).count == (isCopy ? 1 : 0))
+    if isCopy {
+      try FileManager.default.removeItem(atPath: copy)
+      try FileManager.default.moveItem(atPath: directory + ".away", toPath: copy)
+      await Self.upkeep(of: second)
+      await second.service.probe(Self.host)
+    }
+    #expect(try ReplayedStoreTests.denied(second, "renamed.json") == [pin(8).base64])
     await second.service.stop()
   }
 
