@@ -211,6 +211,44 @@ struct StoreTransferTests {
     await second.service.stop()
   }
 
+  @Test("has a document begin again that came after it, if the older state is meant")
+  func cameSince() async throws {
+    let (yaml, keys) = (
+      "{type: sqlite, dsn: \"DIR/registry.db\"}", "[{fqdn: \(Self.host)}, {fqdn: b.test}]"
+    )
+    let first = try Self.next(
+      yaml, after: try ScriptedService(more: Self.copies), more: Self.copies)
+    try await first.start()
+    try await Self.deny(pin(9), first)
+    _ = try await Self.backUp(first, to: "backup")
+    first.observer.show(.accepted(pin(2)), at: "b.test")
+    try await first.reload(keys: keys, storage: yaml, more: Self.copies, judged: true)
+    await first.service.probe("b.test")
+    try #require(first.service.currentDocument("b.test.json") != nil)
+    _ = await first.service.documents.finishCopies()
+    await first.service.stop()
+    let mark = SealMark(directory: first.directory.path())
+    try #require(mark.seen?.copies["b.test.json"] != nil)
+    for name in ["registry.db", "registry.db-wal", "registry.db-shm", "public"] {
+      try? FileManager.default.removeItem(at: first.directory.file(name))
+    }
+    await #expect(throws: StoreTransferError.self) {
+      try await Self.restore(first, from: "backup")
+    }
+    try await Self.restore(first, from: "backup", isOlderMeant: true)
+    #expect(mark.seen?.copies.keys.sorted() == [Self.file])
+    #expect(mark.seen?.copied.keys.sorted() == [Self.file])
+    let second = try ScriptedService(keys: keys, storage: yaml, more: Self.copies, sharing: first)
+    second.observer.show(.accepted(pin(1)), at: Self.host)
+    second.observer.show(.accepted(pin(2)), at: "b.test")
+    try await second.start()
+    await second.service.probe("b.test")
+    #expect(try await second.pins(in: "b.test.json")["b.test"] == [pin(2)])
+    #expect(try ReplayedStoreTests.denied(second) == [pin(9).base64])
+    #expect(second.log.events("seal_broken").isEmpty)
+    await second.service.stop()
+  }
+
   private static func record(_ server: ScriptedService) async throws -> StoredRecord? {
     let store = try SQLiteStore(path: server.directory.path("registry.db"))
     let record = try await store.record(named: file)

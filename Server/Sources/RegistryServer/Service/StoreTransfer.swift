@@ -301,6 +301,10 @@ public struct StoreTransfer: Sendable {
     (marked.copies, marked.copied) = (seen?.copies ?? [:], seen?.copied ?? [:])
     // Newer ones were refused, or an older state is meant.
     for (name, record) in contents.records { marked.lower(name, to: record.state.number) }
+    // One that came since the file was written is gone with the state before.
+    for name in Set(marked.copies.keys).union(marked.copied.keys).subtracting(written.records) {
+      marked.lower(name, to: nil)
+    }
     // It counts also if this server saw another store last: that was refused, or meant.
     store.mark.note(marked, isOther: true)
     if let reason = store.mark.problem { throw .notMarked(reason) }
