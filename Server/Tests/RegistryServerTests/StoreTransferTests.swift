@@ -216,9 +216,10 @@ struct StoreTransferTests {
     let (yaml, keys) = (
       "{type: sqlite, dsn: \"DIR/registry.db\"}", "[{fqdn: \(Self.host)}, {fqdn: b.test}]"
     )
-    let first = try Self.next(
-      yaml, after: try ScriptedService(more: Self.copies), more: Self.copies)
+    let first = try ScriptedService(storage: yaml, more: Self.copies)
+    first.observer.show(.accepted(pin(1)), at: Self.host)
     try await first.start()
+    await first.service.probe(Self.host)
     try await Self.deny(pin(9), first)
     _ = try await Self.backUp(first, to: "backup")
     first.observer.show(.accepted(pin(2)), at: "b.test")

@@ -30,22 +30,32 @@ package struct PublicFolder: ~Copyable {
       try? FileManager.default.createDirectory(
         atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
     }
-    try self.init(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, isNew: isNew)
+    try self.init(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, isMadeHere: isNew)
   }
 
-  private init(_ number: Int32, _ path: String, isNew: Bool) throws(Failure) {
+  /// - Parameter isMadeHere: whether it was made by this server, now or before.
+  private init(_ number: Int32, _ path: String, isMadeHere: Bool) throws(Failure) {
     guard number >= 0 else { throw Failure("opening the directory \(path)") }
-    // Where that fails the file system has no modes.
-    if isNew { fchmod(number, 0o755) }
+    if isMadeHere { Self.letEverybodyRead(number) }
     (self.number, self.path) = (number, path)
+  }
+
+  /// If it is not this user's, or that fails, it is somebody else's matter, or the file system has no modes.
+  private static func letEverybodyRead(_ number: Int32) {
+    var status = stat()
+    guard fstat(number, &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o755 != 0o755
+    else { return }
+    fchmod(number, status.st_mode & 0o7777 | 0o755)
   }
 
   /// A directory in it, which is made where it is missing.
   package borrowing func folder(_ name: String) throws(Failure) -> PublicFolder {
-    let isNew = mkdirat(number, name, 0o755) == 0
-    guard isNew || errno == EEXIST else { throw Failure("making \(path)/\(name)") }
+    guard mkdirat(number, name, 0o755) == 0 || errno == EEXIST else {
+      throw Failure("making \(path)/\(name)")
+    }
     let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-    return try PublicFolder(openat(number, name, flags), "\(path)/\(name)", isNew: isNew)
+    // Also one that is there: an earlier version made it under a strict umask.
+    return try PublicFolder(openat(number, name, flags), "\(path)/\(name)", isMadeHere: true)
   }
 
   /// Replaces a file; ``flush()`` makes that last.

@@ -71,6 +71,27 @@ import Testing
     #expect(try names(in: place + "/" + Self.file + ".parts") == ["payload"])
   }
 
+  @Test(
+    "can be read in directories that the server made under a strict umask, and theirs is left as it is"
+  )
+  func earlier() async throws {
+    let directory = try TemporaryDirectory()
+    let place = directory.path("published")
+    let parts = place + "/" + Self.file + ".parts"
+    let payloads = parts + "/payload"
+    try FileManager.default.createDirectory(
+      atPath: payloads, withIntermediateDirectories: true)
+    for (path, mode) in [(place, 0o700), (parts, 0o2700), (payloads, 0o700)] as [(String, mode_t)] {
+      try #require(chmod(path, mode) == 0)
+    }
+    await write(try document(1, version: 1), to: place)
+    for (path, mode) in [(place, 0o700), (parts, 0o2755), (payloads, 0o755)] as [(String, mode_t)] {
+      var status = stat()
+      try #require(stat(path, &status) == 0)
+      #expect(status.st_mode & 0o7777 == mode, "\(path)")
+    }
+  }
+
   @Test("tell of a document that somebody else put in their place, and of the denials in it")
   func foreign() async throws {
     let directory = try TemporaryDirectory()
