@@ -48,10 +48,11 @@ struct CoordinatorServices: Sendable {
   func record(
     of file: String, isFirst: Bool
   ) async throws(StoreError) -> (record: StoredRecord?, copy: LastCopies.Found?) {
+    let seen = isFirst ? copies?.seen : nil
     let record = try await store.record(named: file)
     guard isFirst, let copies else { return (record, nil) }
     let copy = await copies.find(file)
-    if let fault = copies.fault(of: copy, file, beside: record) { throw .seal(fault) }
+    if let fault = copies.fault(of: copy, file, beside: record, after: seen) { throw .seal(fault) }
     if let read = whenBelieved.withLock({ $0 }), let error = await read() { throw error }
     if record == nil, let read = whenAnswered.withLock({ $0 }), await !read() {
       throw .seal(.copySilent(of: file))

@@ -179,8 +179,13 @@ struct LastCopies: Sendable {
   ///
   /// - The number is noted after the record is written, and before the copy is. So a crash in between leaves a record that is
   ///   as new, and the copy may be older, gone or another key's. If neither is as new, what was decided since is in neither.
-  func fault(of found: Found, _ file: String, beside record: StoredRecord?) -> SealFault? {
-    guard let record else { return faultWithoutRecord(found, file) }
+  ///
+  /// - Parameter seen: what was seen before record and copy were read. A process beside this one may store and note a newer
+  ///   document in between.
+  func fault(
+    of found: Found, _ file: String, beside record: StoredRecord?, after seen: SealMark.Seen?
+  ) -> SealFault? {
+    guard let record else { return faultWithoutRecord(found, file, after: seen) }
     guard let last = seen?.copies[file],
       // What cannot be read is an error of its own.
       let state = try? DocumentState(decoding: record.bytes, file: file),
@@ -190,7 +195,9 @@ struct LastCopies: Sendable {
     return isLast(found, last) ? nil : .broken(record: file, .older)
   }
 
-  private func faultWithoutRecord(_ found: Found, _ file: String) -> SealFault? {
+  private func faultWithoutRecord(
+    _ found: Found, _ file: String, after seen: SealMark.Seen?
+  ) -> SealFault? {
     let last = lastCopies(seen)[file]
     if found.unknown == .silent || found.unknown == .unreadable && last != nil {
       return .copySilent(of: file)
@@ -233,7 +240,8 @@ struct LastCopies: Sendable {
     return copy.flatMap { isVouched($0) ? $0.number : nil }
   }
 
-  private var seen: SealMark.Seen? { (mark ?? store?.mark)?.seen }
+  /// What was seen of the store, and of copies.
+  var seen: SealMark.Seen? { (mark ?? store?.mark)?.seen }
 
   private func isVouched(
     _ copy: PublishedDocument, by signer: DocumentSigner, _ seen: @autoclosure () -> SealMark.Seen?

@@ -390,9 +390,11 @@ package enum StoredDocuments {
     }
     var states: [String: DocumentState] = [:]
     for file in files {
+      let seen = copies.seen
       let record = try await store.standing(file)
+      let found = await copies.find(file)
+      let fault = copies.fault(of: found, file, beside: record, after: seen)
       // Another user may not read the copies: a server tells it if it cannot.
-      let fault = copies.fault(of: await copies.find(file), file, beside: record)
       if let fault, fault != .copySilent(of: file) { throw .seal(fault) }
       guard let record else { continue }
       states[file] = try DocumentState(decoding: record.bytes, file: file)

@@ -1,5 +1,7 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
+import SslPinningPlatform
 import SslPinningRules
 import TestSupport
 import Testing
@@ -110,8 +112,38 @@ struct OlderStoreTests {
       store: SealedStore(MemoryStore(), keys: try SealedStoreTests.keys(), mark: mark),
       directory: nil, signer: { signer })
     let nothing = LastCopies.Found()
-    #expect(copies.fault(of: nothing, "a.json", beside: nil) == .vanished(record: "a.json"))
-    #expect(copies.fault(of: nothing, "b.json", beside: nil) == nil)
+    func fault(of file: String) -> SealFault? {
+      copies.fault(of: nothing, file, beside: nil, after: mark.seen)
+    }
+    #expect(fault(of: "a.json") == .vanished(record: "a.json"))
+    #expect(fault(of: "b.json") == nil)
+  }
+
+  @Test("is none for what another process stores and notes while the record is read")
+  func notedMeanwhile() async throws {
+    let (base, mark, signer) = (
+      TroubledStore(), SealMark(directory: nil), DocumentSigner(key: try testSigningKey.get())
+    )
+    let store = SealedStore(base, keys: try SealedStoreTests.keys(), mark: mark)
+    _ = try await store.open(documents: [])
+    var state = DocumentState()
+    state.number = .init(epoch: 0, version: 1)
+    _ = try await store.replace("a.json", version: 0, with: state.encoded)
+    let services = CoordinatorServices(
+      signing: Locked(signer), store: store, published: PublishedDocuments(files: ["a.json"]),
+      health: ServiceHealth(), log: .silent,
+      copies: LastCopies(store: store, directory: nil, signer: { signer }))
+    let reads = Gate()
+    await base.hold(answersToReadsAt: reads)
+    let reading = Task { try await services.record(of: "a.json", isFirst: true).record?.version }
+    #expect(await eventually { reads.count == 1 })
+    mark.note(copies: ["a.json": .init(epoch: 0, version: 2)], areWritten: false)
+    reads.open()
+    #expect(try await reading.value == 1)
+    // Noted before it is read, the number says that the record is older.
+    await #expect(throws: StoreError.self) {
+      _ = try await services.record(of: "a.json", isFirst: true)
+    }
   }
 
   /// What can be otherwise at the next start, while the store has all.
