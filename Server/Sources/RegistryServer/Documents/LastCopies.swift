@@ -240,6 +240,19 @@ struct LastCopies: Sendable {
     return copy.flatMap { isVouched($0) ? $0.number : nil }
   }
 
+  /// Notes that documents are about to be copied to `publish.dir`, or that they were.
+  ///
+  /// - While the store is not believed, one may be served whose statement somebody else wrote. Its number counts for nothing: by a
+  ///   high one, every record would be older from then on.
+  func note(copies documents: [PublishedDocument], areWritten: Bool) {
+    let signer = signer()
+    let numbers = documents.filter { Self.isVouched($0, by: signer, canBeBehind: true) }
+      .compactMap { document in document.number.map { (document.file, $0) } }
+    guard !numbers.isEmpty else { return }
+    (mark ?? store?.mark)?.note(
+      copies: Dictionary(numbers, uniquingKeysWith: max), areWritten: areWritten)
+  }
+
   /// What was seen of the store, and of copies.
   var seen: SealMark.Seen? { (mark ?? store?.mark)?.seen }
 
@@ -360,17 +373,6 @@ struct LastCopies: Sendable {
 
   private static func pem(_ spki: [UInt8]) -> String {
     "-----BEGIN PUBLIC KEY-----\n" + StrictBase64.encode(spki) + "\n-----END PUBLIC KEY-----\n"
-  }
-}
-
-extension SealMark {
-  /// Notes that documents are about to be copied to `publish.dir`, or that they were.
-  func note(copies documents: [PublishedDocument], areWritten: Bool) {
-    let numbers = documents.compactMap { document in
-      document.number.map { (document.file, $0) }
-    }
-    guard !numbers.isEmpty else { return }
-    note(copies: Dictionary(numbers, uniquingKeysWith: max), areWritten: areWritten)
   }
 }
 

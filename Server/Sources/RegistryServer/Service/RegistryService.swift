@@ -480,10 +480,10 @@ public final class RegistryService: Sendable {
 
   private func copyDocuments(to directory: String?) async {
     guard let directory else { return }
-    let mark = services.copies?.mark ?? store.mark
     await documents.copy(
       to: StaticFiles(
-        directory: directory, copying: mark.note(copies:areWritten:),
+        directory: directory,
+        copying: { [services] in services.copies?.note(copies: $0, areWritten: $1) },
         numbering: { [services] in services.copies?.number(of: $0, $1) }
       ) { [health, log, clock] file, outcome in
         outcome.tell(of: file, health, log, at: clock.now())

@@ -146,6 +146,33 @@ struct OlderStoreTests {
     }
   }
 
+  @Test("is not told by the number of a statement that somebody else wrote, and that was served")
+  func forgedNumber() async throws {
+    let stage = try await ReplayedStoreTests.Stage(more: Self.more)
+    let server = stage.server.service
+    let good = try #require(server.currentDocument(Self.file))
+    _ = await server.documents.finishCopies()
+    await server.stop()
+    var json = try #require(try JSONValue(parsing: good.bytes).objectValue)
+    var statement = try #require(json["statement"]?.objectValue)
+    statement["version"] = .integer(try #require(good.number).version + 1_000_000)
+    json["statement"] = .object(statement)
+    let forged = PublishedDocument(
+      file: Self.file, bytes: JSONValue.object(json).canonicalBytes, document: json,
+      signed: good.signed)
+    #expect(try #require(forged.number) > #require(good.number))
+    for areWritten in [false, true] {
+      let mark = SealMark(directory: nil, isOfCopies: true)
+      var copies = try #require(server.services.copies)
+      copies.mark = mark
+      copies.note(copies: [forged], areWritten: areWritten)
+      #expect(mark.seen?.lastCopy(of: Self.file) == nil)
+      copies.note(copies: [forged, good], areWritten: areWritten)
+      #expect(mark.seen?.lastCopy(of: Self.file) == good.number)
+    }
+    await stage.end()
+  }
+
   /// What can be otherwise at the next start, while the store has all.
   enum Change: String, CaseIterable, Sendable {
     case copyOlder, copyGone, noCopies, copiesElsewhere, renamedAndBack
