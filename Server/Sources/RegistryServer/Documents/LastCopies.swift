@@ -192,7 +192,8 @@ struct LastCopies: Sendable {
       isOlder(state.number, than: last)
     else { return nil }
     guard found.isAnswered else { return .copySilent(of: file) }
-    return isLast(found, last) ? nil : .broken(record: file, .older)
+    if isLast(found, last) { return nil }
+    return .broken(record: file, directory == nil ? .olderThanFormerCopy : .older)
   }
 
   private func faultWithoutRecord(

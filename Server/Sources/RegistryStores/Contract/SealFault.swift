@@ -13,8 +13,8 @@ public enum SealFault: Equatable, Sendable {
   case copyBehind(of: String)
   /// What stands there is no copy of this registry, and one was written.
   case copyForeign(of: String)
-  /// `publish.dir` does not answer, or cannot be read, and the store has nothing of this document, or an older one than was
-  /// to be copied.
+  /// `publish.dir`, or a copy there, does not answer, or cannot be read, and the store has nothing of this document, or an older one
+  /// than was to be copied.
   case copySilent(of: String)
 
   /// What is wrong with a seal.
@@ -28,6 +28,8 @@ public enum SealFault: Equatable, Sendable {
     /// It is an older one than this server saw, if it is the store's own; of a document, than this server published, and
     /// `publish.dir` has no copy as new.
     case older
+    /// The same of a document, without a `publish.dir` in which a copy could be.
+    case olderThanFormerCopy
     /// It is the store's own record, and what this server saw of it before cannot be read.
     case markUnreadable
     /// It was sealed under a key that is not here.
@@ -61,6 +63,10 @@ extension SealFault: CustomStringConvertible {
         + " tls.dir), and publish.dir has no copy as new: nothing is decided or signed for it; hint: put the newest copy"
         + " back there, restore the store from a backup that is as new or, if this record is meant,"
         + " ssl-pinning store reset \(record) --take"
+    case .broken(let record, .olderThanFormerCopy):
+      "the record of \(record) in the store is older than the last document that this server published (sealed-store in"
+        + " tls.dir), when publish.dir was configured: nothing is decided or signed for it; hint: restore the store from a"
+        + " backup that is as new or, if this record is meant, ssl-pinning store reset \(record) --take"
     case .broken(let record, let reason):
       "the record of \(record) in the store \(reason.told): nothing is decided or signed for it; hint: restore"
         + " the store from a backup, or ssl-pinning store reset \(record) --anew (or --take, which"
@@ -82,8 +88,9 @@ extension SealFault: CustomStringConvertible {
         + " meant, keep the one before as prv.old.pem; to begin anew, remove last-copies in tls.dir and start the"
         + " server again"
     case .copySilent(let file):
-      "publish.dir does not answer, or cannot be read, and only the copy of \(file) there may say what was decided"
-        + " last: nothing is decided or signed for it until it can be; hint: is its file server there, and may the server read it?"
+      "publish.dir does not answer, or cannot be read, and only a copy there may say what was decided last for \(file):"
+        + " nothing is decided or signed for it until the copy can be read; hint: is its file server there, and may the"
+        + " server read it?"
     }
   }
 }
@@ -95,7 +102,7 @@ extension SealFault.Reason {
     case .changed: "was changed, or stored again, by somebody without the signing key"
     case .otherStore: "is that of another store"
     case .markUnreadable: "cannot be compared with what was seen of it"
-    case .older: "is older than this server has seen it"
+    case .older, .olderThanFormerCopy: "is older than this server has seen it"
     case .unknownKey(let key): "is sealed under the unknown key \(key.base64)"
     case .unreadable: "cannot be read"
     }

@@ -78,6 +78,7 @@ struct OlderStoreTests {
     let reasons = second.log.events("seal_broken").compactMap { $0["reason"]?.stringValue }
     #expect(reasons.count == 1)
     #expect(reasons.allSatisfy { $0.contains("older than the last document that this server") })
+    #expect(reasons.allSatisfy { $0.contains("put the newest copy back there") })
     await #expect(throws: RegistryServiceError.self) {
       _ = try await ConfigurationTrial(second.configuration, at: second.clock.now())
     }
@@ -97,6 +98,27 @@ struct OlderStoreTests {
     #expect(
       try ReplayedStoreTests.denied(second) == (remedy == .copyBack ? [pin(8).base64] : []))
     #expect(try await second.get("/readyz").status == 200)
+    await second.service.stop()
+    await past.stage.end()
+  }
+
+  @Test("waits for a person also without a publish.dir, and asks for no copy there")
+  func noLongerCopied() async throws {
+    let past = try await Past()
+    try past.stage.put(past.record)
+    let second = try await past.next(more: "")
+    #expect(second.service.currentDocument(Self.file) == nil)
+    let reasons = second.log.events("seal_broken").compactMap { $0["reason"]?.stringValue }
+    #expect(reasons.count == 1)
+    #expect(reasons.allSatisfy { $0.contains("store reset \(Self.file) --take") })
+    #expect(reasons.allSatisfy { !$0.contains("put the newest copy") })
+    let repair = try StoreRepair(second.configuration)
+    _ = try await repair.reset(Self.file, to: .take, at: second.clock.now())
+    await repair.close()
+    for coordinator in second.service.duty.coordinators {
+      await coordinator.upkeep(at: second.clock.now())
+    }
+    #expect(try ReplayedStoreTests.denied(second) == [])
     await second.service.stop()
     await past.stage.end()
   }
