@@ -66,7 +66,8 @@ final class PublishedDocuments: Sendable {
     }
   }
 
-  /// Waits until it was tried to write the copies of all that was published, for ``StaticFiles/patience`` at most.
+  /// Waits until the numbers of all that was published are noted in `tls.dir`, without which the server can do nothing, and until
+  /// it was tried to write the copies, for ``StaticFiles/patience`` at most.
   ///
   /// - Returns: the files whose copies were not tried by then.
   func finishCopies() async -> Set<String> { await files.withLock { $0 }?.finish() ?? [] }
