@@ -171,12 +171,16 @@ final class StaticFiles: Sendable {
     if !documents.isEmpty { copying(documents, false) }
   }
 
-  /// Writes a document again if its copy is gone, as after `rsync --delete` or behind a disk that was mounted since.
+  /// Writes a document again if its copy, or a part of it, is gone, as after `rsync --delete` or behind a disk that was mounted since.
   func restore(_ document: PublishedDocument) {
     let file = document.file
     guard state.withLock({ $0.sought.insert(file).inserted }) else { return }
     queue.async { [self] in
-      let isGone = access(directory + "/" + file, F_OK) != 0 && errno == ENOENT
+      let gone = Self.names(of: document).filter {
+        access(directory + "/" + $0, F_OK) != 0 && errno == ENOENT
+      }
+      // What somebody else put there is left to the next document.
+      let isGone = gone.contains(file) || !gone.isEmpty && standing(file) == document.bytes
       let isLast = state.withLock { state in
         state.sought.remove(file)
         return state.untried[file] == nil && state.owed[file] == nil && !state.hasEnded
@@ -186,6 +190,13 @@ final class StaticFiles: Sendable {
       attempt(document)
       waitIfOwed()
     }
+  }
+
+  /// Where a document and its parts stand.
+  private static func names(of document: PublishedDocument) -> [String] {
+    let (file, parts) = (document.file, document.file + ".parts/")
+    let statement = document.parts.hasStatement ? [parts + "statement"] : []
+    return [file, file + ".gz", parts + "payload/" + document.parts.digest] + statement
   }
 
   /// Writes a document, and keeps it for later if that fails.

@@ -92,6 +92,35 @@ import Testing
     }
   }
 
+  @Test(
+    "are written again if a part of them is gone, unless somebody else's document stands beside it",
+    arguments: [".gz", ".parts/statement", ".parts/payload", ".parts"])
+  func partGone(_ part: String) async throws {
+    let directory = try TemporaryDirectory()
+    let (place, outcomes) = (directory.path("published"), Locked<[StaticFiles.Outcome]>([]))
+    let files = StaticFiles(
+      directory: place, later: { _, _ in },
+      report: { _, outcome in outcomes.withLock { $0.append(outcome) } })
+    let last = try document(1, version: 1, hasStatement: part != ".parts")
+    files.write(last)
+    files.restore(last)
+    await files.finish()
+    // Nothing is gone, and a statement that it does not have is not missed.
+    #expect(outcomes.withLock { $0 } == [.written])
+    let path = place + "/" + Self.file + part
+    try FileManager.default.removeItem(atPath: path)
+    files.restore(last)
+    await files.finish()
+    #expect(FileManager.default.fileExists(atPath: path))
+    #expect(outcomes.withLock { $0 } == [.written, .written])
+    try directory.write("somebody's", to: "published/" + Self.file)
+    try FileManager.default.removeItem(atPath: path)
+    files.restore(last)
+    await files.finish()
+    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(outcomes.withLock { $0 }.count == 2)
+  }
+
   @Test("tell of a document that somebody else put in their place, and of the denials in it")
   func foreign() async throws {
     let directory = try TemporaryDirectory()
