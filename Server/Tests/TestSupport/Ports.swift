@@ -50,10 +50,17 @@ public final class FullPort: Sendable {
 /// Whether a server has let go of its port is seen by this number alone: the port may be another
 /// test's in the same moment, and answer.
 public func listener(on port: UInt16) throws -> Substring? {
-  let table = try String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)
   let place = ":" + String(UInt32(port) | 0x1_0000, radix: 16, uppercase: true).dropFirst()
-  return table.split(separator: "\n").lazy.map { $0.split(separator: " ") }
-    .first { $0.count > 9 && $0[1].hasSuffix(place) && $0[3] == "0A" }.map { $0[9] }
+  return try socketTable().first { $0.count > 9 && $0[1].hasSuffix(place) && $0[3] == "0A" }
+    .map { $0[9] }
+}
+
+/// The kernel's table of IPv4 sockets, each line in fields: proc(5), `/proc/net/tcp`.
+public func socketTable() throws -> [[Substring]] {
+  let table = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/net/tcp"))
+  // Not `String(contentsOfFile:)`: of a file without a size that reads the first page alone.
+  return String(decoding: try table.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n")
+    .map { $0.split(separator: " ") }
 }
 
 /// A raw non-blocking TCP socket on loopback.

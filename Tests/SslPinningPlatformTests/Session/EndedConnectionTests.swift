@@ -37,12 +37,11 @@ struct EndedConnectionTests {
 
     /// Whether the server has ended every connection of this process to it: none is as it was, with nothing to read.
     var isEnded: Bool {
-      let table = (try? String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)) ?? ""
       let digits = String(port, radix: 16, uppercase: true)
       let place = "0100007F:" + String(repeating: "0", count: 4 - digits.count) + digits
-      return !table.split(separator: "\n").contains { line in
-        let fields = line.split(separator: " ")
-        return fields.count > 4 && fields[2] == place && fields[3] == "01"
+      guard let table = try? socketTable() else { return false }
+      return !table.contains { fields in
+        fields.count > 4 && fields[2] == place && fields[3] == "01"
           && fields[4].hasSuffix(":00000000")
       }
     }
