@@ -101,41 +101,42 @@ struct UpTests {
     }
   }
 
-  @Test("goes on after SIGHUP, and ends on a SIGTERM that comes as soon as it listens")
-  func signals() async throws {
+  /// Starts a server with a store that forgets, so many times.
+  private static func starts(
+    _ count: Int, _ body: (ChildProcess) async throws -> Void
+  ) async throws {
     try await withTemporaryDirectory { directory in
       try Keys.signing.get().write(to: directory.file("prv.pem"))
       let file = try directory.write(
         "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
         to: "c.yaml")
-      for _ in 0..<10 {
-        let server = try Tool.start(
-          ["up", "--config-file", file.path(percentEncoded: false), "--listen", "127.0.0.1:0"])
-        try await server.waitForOutput(containing: "listening on ")
-        server.send(SIGHUP)
-        let ended = try await server.terminate(seconds: 30)
-        #expect(ended.exitCode == 0, "\(ended.stderr)")
-        #expect(ended.stderr.contains("\"stopped\""))
+      for _ in 0..<count {
+        try await body(
+          try Tool.start(
+            ["up", "--config-file", file.path(percentEncoded: false), "--listen", "127.0.0.1:0"]))
       }
+    }
+  }
+
+  @Test("goes on after SIGHUP, and ends on a SIGTERM that comes as soon as it listens")
+  func signals() async throws {
+    try await Self.starts(10) { server in
+      try await server.waitForOutput(containing: "listening on ")
+      server.send(SIGHUP)
+      let ended = try await server.terminate(seconds: 30)
+      #expect(ended.exitCode == 0, "\(ended.stderr)")
+      #expect(ended.stderr.contains("\"stopped\""))
     }
   }
 
   @Test("reads its configuration again for a SIGHUP that comes while it starts")
   func earlyHangUp() async throws {
-    try await withTemporaryDirectory { directory in
-      try Keys.signing.get().write(to: directory.file("prv.pem"))
-      let file = try directory.write(
-        "keys: [{fqdn: localhost}]\ntls: {dir: \(directory.path())}\nstorage: {type: memory}",
-        to: "c.yaml")
-      for _ in 0..<3 {
-        let server = try Tool.start(
-          ["up", "--config-file", file.path(percentEncoded: false), "--listen", "127.0.0.1:0"])
-        // The first line: the configuration was read, and nobody listens to signals yet.
-        try await server.waitForOutput(containing: "\"event\":\"configuration\"")
-        server.send(SIGHUP)
-        try await server.waitForOutput(containing: "\"configuration_read_again\"")
-        #expect(try await server.terminate(seconds: 30).exitCode == 0)
-      }
+    try await Self.starts(3) { server in
+      // The first line: the configuration was read, and nobody listens to signals yet.
+      try await server.waitForOutput(containing: "\"event\":\"configuration\"")
+      server.send(SIGHUP)
+      try await server.waitForOutput(containing: "\"configuration_read_again\"")
+      #expect(try await server.terminate(seconds: 30).exitCode == 0)
     }
   }
 

@@ -318,6 +318,19 @@ struct UnwrittenCopyTests {
     }
   }
 
+  /// Whether a change that waits for copies gives up once its patience is over, and says of which.
+  private static func givesUp(_ copies: Copies) async -> Bool {
+    let late = Locked<Set<String>?>(nil)
+    Task {
+      let files = await copies.finish()
+      late.withLock { $0 = files }
+    }
+    return await eventually {
+      _ = copies.pass(StaticFiles.patience)
+      return late.withLock { $0 } == [file]
+    }
+  }
+
   @Test("that does not end keeps nobody waiting, and is told, until it is there")
   func unfinished() async throws {
     let directory = try TemporaryDirectory()
@@ -328,16 +341,7 @@ struct UnwrittenCopyTests {
     let (again, newest) = (try document(1, version: 2), try document(2, version: 3))
     obstacle.stand()
     copies.begin(again)
-    let late = Locked<Set<String>?>(nil)
-    let waiting = Task {
-      let files = await copies.finish()
-      late.withLock { $0 = files }
-    }
-    #expect(
-      await eventually {
-        _ = copies.pass(StaticFiles.patience)
-        return late.withLock { $0 } == [Self.file]
-      })
+    #expect(await Self.givesUp(copies))
     // What goes on, however slowly, is not told: the first one was finished meanwhile.
     #expect(copies.pass(StaticFiles.longest) == 1)
     #expect(copies.told == ["written"])
@@ -351,7 +355,6 @@ struct UnwrittenCopyTests {
     #expect(copies.told == ["written", "late", "lacking"])
     obstacle.goAway()
     await copies.finish()
-    await waiting.value
     #expect(copies.told.last == "written")
     #expect(copies.bytes == newest.bytes)
     // Nothing is left to look after.
@@ -368,21 +371,11 @@ struct UnwrittenCopyTests {
     obstacle.stand()
     StaticFiles.queue(of: place).async { obstacle.meet() }
     copies.begin(try document(1, version: 1))
-    let late = Locked<Set<String>?>(nil)
-    let waiting = Task {
-      let files = await copies.finish()
-      late.withLock { $0 = files }
-    }
-    #expect(
-      await eventually {
-        _ = copies.pass(StaticFiles.patience)
-        return late.withLock { $0 } == [Self.file]
-      })
+    #expect(await Self.givesUp(copies))
     #expect(copies.marks == ["to be"])
     #expect(copies.bytes == nil)
     obstacle.goAway()
     await copies.finish()
-    await waiting.value
     #expect(copies.marks == ["to be", "is"])
   }
 
