@@ -184,7 +184,8 @@ enum AndroidReader {
         continue
       }
       guard !domain.text.hasSuffix(".") else {
-        remarks.append(.init(.unpinned, domain.text.shown, PolicyRemark.trailingDot))
+        remarks.append(
+          .init(.unpinned, domain.text.shown, "is not pinned: no host has the dot at its end"))
         continue
       }
       let pattern: HostPattern =

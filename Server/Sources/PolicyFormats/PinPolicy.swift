@@ -172,9 +172,6 @@ public struct PolicyRemark: Hashable, Sendable {
   }
 
   init(_ host: String, _ text: String) { self.init(.loss, host, text) }
-
-  /// Of a name in Android's and TrustKit's lists, which compare it as it stands.
-  static let trailingDot = "is not pinned: no host has the dot at its end"
 }
 
 extension PolicyRemark: CustomStringConvertible {

@@ -69,10 +69,6 @@ enum TrustKitReader {
           .init(.unpinned, domain.shown, "\(value.kind) where a dictionary belongs: not pinned"))
         continue
       }
-      guard !domain.hasSuffix(".") else {
-        remarks.append(.init(.unpinned, domain.shown, PolicyRemark.trailingDot))
-        continue
-      }
       do throws(HostNameError) {
         let host = try HostName(domain)
         guard "\(host)" == domain else {
