@@ -80,6 +80,7 @@ import Testing
     let path = "public/\(Self.file)"
     try await stage.deny(pin(8))
     let copy = stage.server.directory.file(path)
+    _ = await stage.server.service.documents.finishCopies()
     let older = try String(contentsOf: copy, encoding: .utf8)
     try await stage.deny(pin(9))
     await stage.server.service.stop()
@@ -119,6 +120,7 @@ import Testing
     let place = try #require(stage.server.configuration.publishing.directory)
     try await stage.deny(pin(8))
     let copy = stage.server.directory.file("public/\(Self.file)")
+    _ = await stage.server.service.documents.finishCopies()
     let before = try Data(contentsOf: copy)
     let gate = DispatchSemaphore(value: 0)
     StaticFiles.queue(of: place).async { gate.wait() }
@@ -191,6 +193,7 @@ import Testing
     let first = try await start()
     let copy = first.directory.file("public/\(Self.file)")
     try await StoreTransferTests.deny(pin(8), first)
+    _ = await first.service.documents.finishCopies()
     let older = try Data(contentsOf: copy)
     try await StoreTransferTests.deny(pin(9), first)
     await first.service.stop()
