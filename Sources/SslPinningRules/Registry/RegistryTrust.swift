@@ -68,6 +68,35 @@ public struct RegistryTrust: Sendable {
   }
 }
 
+extension RegistryTrust {
+  /// Refuses statements below the app's minimum.
+  ///
+  /// - Stored ones stay, or an app that is updated while its registry is unreachable could not start. They end by
+  ///   themselves. A retired one does not: it was ended, and is over 90 days after the minimum.
+  /// - Within the epoch of a believed statement only numbers count, so that an `issued` that was ahead when the
+  ///   app was built blocks nothing. An attacker gains nothing by that: he could as well have kept the client
+  ///   where it was. By a retirement that was ended he would: it lets in documents without a statement, without end.
+  /// - An epoch before the minimum's is over, whatever was believed in it.
+  ///
+  /// - Parameters:
+  ///   - epoch: that of the believed statement, if there is one before this one.
+  ///   - clock: Unix time in seconds.
+  func checkMinimum(
+    of statement: Statement, epoch: Int64?, _ origin: DocumentJudge.Origin, at clock: Int64
+  ) throws(RegistryError) {
+    guard let minimum, RegistryMinimum(statement) < minimum else { return }
+    if origin == .stored {
+      let (end, overflow) = minimum.issued.addingReportingOverflow(90 * 86_400)
+      guard statement.isRetired, !overflow, clock >= end else { return }
+    } else if !statement.isRetired, statement.number.epoch >= minimum.epoch,
+      statement.number.epoch == epoch
+    {
+      return
+    }
+    throw .olderThanShipped(minimum)
+  }
+}
+
 /// The oldest statement that an app still believes: the one in its registry when the app was built.
 ///
 /// A client with new shipped keys starts with an empty state, and would accept any well-signed, unexpired

@@ -332,7 +332,8 @@ struct DocumentJudge {
     let keys = keys(for: json, in: chain)
     let statement = try read(json, envelope, by: keys)
     try checkNumber(of: statement)
-    try checkMinimum(of: statement)
+    try trust.checkMinimum(
+      of: statement, epoch: standing.statement?.number.epoch, origin, at: clock)
     try checkTime(of: statement, under: keys)
     let payload: JSONView
     if statement.isRetired {
@@ -398,6 +399,7 @@ struct DocumentJudge {
   ) throws(RegistryError) -> AcceptedDocument {
     if let held = standing.statement {
       guard held.isRetired else { throw .statementStripped }
+      try trust.checkMinimum(of: held, epoch: nil, origin, at: clock)
     } else if trust.requiresStatement || trust.minimum != nil && origin != .stored {
       throw .statementRequired
     }
@@ -447,21 +449,6 @@ struct DocumentJudge {
       standing.fork = fork(by: statement) ?? standing.fork
       throw .invalidStatement(.conflict)
     }
-  }
-
-  /// Refuses incoming documents below the app's minimum.
-  ///
-  /// - Stored documents stay, or an app that is updated while its registry is unreachable could not start.
-  /// - Within the epoch of a believed statement only numbers count, so that an `issued` that was ahead when the
-  ///   app was built blocks nothing. An attacker gains nothing by that: he could as well have kept the client
-  ///   where it was.
-  /// - An epoch before the minimum's is over, whatever was believed in it.
-  private func checkMinimum(of statement: Statement) throws(RegistryError) {
-    guard let minimum = trust.minimum, origin != .stored else { return }
-    guard RegistryMinimum(statement) < minimum else { return }
-    let epoch = statement.number.epoch
-    if epoch >= minimum.epoch, epoch == standing.statement?.number.epoch { return }
-    throw .olderThanShipped(minimum)
   }
 
   private func checkTime(of statement: Statement, under keys: KeySet) throws(RegistryError) {

@@ -56,6 +56,41 @@ struct RetiredRegistryTests {
     }
   }
 
+  @Test("a retirement that was ended before the app was built lets nothing in, and nothing stay")
+  func ended() throws {
+    let minimum = RegistryMinimum(epoch: 0, issued: Self.start + 5)
+    let trust = try RegistrySimulator.trust(minimum: minimum)
+    var registry = RegistrySimulator()
+    let before = try registry.client()
+    (registry.version, registry.isRetired) = (2, true)
+    let retired = try before.update(with: registry).registry
+    let refusal = RegistryError.olderThanShipped(minimum)
+    // Whether the update comes before that statement or after it.
+    #expect(
+      before.update(with: try registry.document(), under: trust, at: Self.start).refusal == refusal)
+    registry.isStripped = true
+    #expect(try retired.update(with: registry).refusal == nil, "the control")
+    let list = try registry.document()
+    #expect(retired.update(with: list, under: trust, at: Self.start).refusal == refusal)
+    // The app starts with what it has, as long as the list could have lived that the minimum is of.
+    let end = minimum.issued + 90 * Self.day
+    let state = try retired.update(with: registry).registry.state
+    let stored = try TrustedRegistry(restoring: state, under: trust, at: end - 1)
+    #expect(try stored.accepts("a.example", leaf: 1))
+    #expect(throws: refusal) { try TrustedRegistry(restoring: state, under: trust, at: end) }
+    // The cure.
+    (registry.version, registry.isStripped, registry.isRetired) = (3, false, false)
+    registry.issued = minimum.issued
+    #expect(stored.update(with: try registry.document(), under: trust, at: end - 1).refusal == nil)
+    // A registry that is retired while the app is built goes on.
+    registry.isRetired = true
+    let built = try registry.client(under: trust)
+    registry.isStripped = true
+    #expect(built.update(with: try registry.document(), under: trust, at: end).refusal == nil)
+    let kept = try TrustedRegistry(restoring: built.state, under: trust, at: end + 1000 * Self.day)
+    #expect(kept.statement?.isRetired == true)
+  }
+
   @Test("a client jumps to no set that its own root did not sign, whatever the ids")
   func jump() throws {
     let trust = try RegistrySimulator.trust(root: SimulatedKeys.role([4]))

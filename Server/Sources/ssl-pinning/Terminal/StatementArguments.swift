@@ -160,6 +160,12 @@ enum StatementArguments {
         : .usage(
           "--end-retirement is for a registry that was retired; hint: leave it out")
     }
+    if wasRetired, let last = plan.last {
+      Terminal.say(
+        "warning: until \(RFC3339.text(last.expires)) whoever hands out documents can show the retirement that this ends, and a"
+          + " list of format 1 with it, to apps that have not met this statement; hint: ship a release with"
+          + " minimumRegistry, as ssl-pinning verify prints it, or without the format-1 key")
+    }
     if invocation[first], let file = invocation[OutputFile.flag]?.split(separator: "/").last,
       !file.utf8.elementsEqual(registry.utf8)
     {
