@@ -7,7 +7,6 @@
 #include "urlsession_heads.h"
 #include "urlsession_internal.h"
 #include "urlsession_redirects.h"
-#include "urlsession_wake.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -65,7 +64,7 @@ static void release_session(struct session *s) {
     s->options.release(s->options.context);
     X509_STORE_free(s->options.store);
   }
-  if (s->wake_fd >= 0) pp_wake_give(s->wake_fd, s->watching);
+  pp_lookout_give(s->lookout);
   while (s->transfers) {
     struct transfer *t = s->transfers;
     s->transfers = t->next;
@@ -167,7 +166,6 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   uint64_t last_id = t ? t->id : 0;
   bool was_pending = t && pp_was_pending(t);
   if (t) {
-    if (t->parked) s->parked_count--;
     t->id = next_id++;
     t->started = pp_now(), t->timeout = s->options.timeout;
     t->parked = t->ready = t->refreshed = t->replayed = t->is_alone = t->is_instead = t->begun = t->is_held = false;
@@ -176,6 +174,7 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   if (!s) return REAL(curl_multi_add_handle)(multi, pp_handle_without_waiting(easy));
   if (!is_adopted) return CURLM_BAD_HANDLE;
   if (!t) return CURLM_OUT_OF_MEMORY;
+  pp_lookout_show(s, easy);
   pp_transfer_hold(t, NULL);
   t->goes_once = !pp_handle_may_repeat(pp_handle_of(easy));
   pp_connections_keep(s);
@@ -198,33 +197,23 @@ static CURLMcode HOOKED(curl_multi_add_handle)(CURLM *multi, CURL *easy) {
   return REAL(curl_multi_add_handle)(s->multi, easy);
 }
 
-static void unwatch(struct session *s, CURL *easy) {
-  if (!s->watching) return;
-  s->watching = false;
-  void *token = s->watch_token;
-  s->watch_token = NULL;
-  s->socket_callback(easy, s->wake_fd, CURL_POLL_REMOVE, s->socket_data, token);
-}
-
 static CURLMcode HOOKED(curl_multi_remove_handle)(CURLM *multi, CURL *easy) {
   // Also right for a parked transfer: libcurl takes a second removal for done.
   CURLMcode result = REAL(curl_multi_remove_handle)(unmasked(multi), pp_heads_give_up(easy));
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
   struct transfer *t = NULL;
-  bool idle = false;
   for (struct transfer **link = s ? &s->transfers : NULL; link && *link; link = &(*link)->next) {
     if ((*link)->easy != easy) continue;
     t = *link;
     *link = t->next;
     transfer_count--;
-    idle = t->parked && --s->parked_count == 0;
     break;
   }
   pthread_mutex_unlock(&lock);
   if (!t) return result;
   pp_transfer_hold(t, NULL), pp_connections_keep(s);
-  if (idle) unwatch(s, easy);
+  pp_lookout_show(s, easy);
   if (pp_was_pending(t)) s->options.ended(s->options.context, t->id, NULL);
   disarm(easy);
   struct transfer *next = pp_connections_next(s, t);
@@ -264,23 +253,16 @@ static CURLcode HOOKED(curl_easy_pause)(CURL *easy, int mask) {
 static _Thread_local char refusal_text[PP_MESSAGE_SIZE];
 static _Thread_local CURL *refused_handle;
 
-// Takes a refused transfer out before Foundation hears of it. Foundation's own queue then watches
-// our descriptor, so that the replay happens on the right thread without anybody waiting.
+// Takes a refused transfer out before Foundation hears of it. The session's look-out, which Foundation's own queue watches,
+// is woken for the replay: so it happens on the right thread without anybody waiting.
 static bool park(struct session *s, struct transfer *t) {
-  if (s->wake_fd < 0) s->wake_fd = pp_wake_take();
-  if (s->wake_fd < 0) return false;
   if (REAL(curl_multi_remove_handle)(s->multi, t->easy) != CURLM_OK) return false;
   pthread_mutex_lock(&lock);
   t->parked = true;
   t->ready = false;
   t->replayed = true;
   if (t->verdict == TO_REFRESH) t->refreshed = true;
-  s->parked_count++;
   pthread_mutex_unlock(&lock);
-  if (!s->watching) {
-    s->watching = true;
-    s->socket_callback(t->easy, s->wake_fd, CURL_POLL_IN, s->socket_data, NULL);
-  }
   pp_transfer parked = pp_view(t);
   parked.owner = pp_handle_owner(t->easy);
   s->options.parked(s->options.context, s->id, &parked);
@@ -289,16 +271,14 @@ static bool park(struct session *s, struct transfer *t) {
 
 static void replay_ready(struct session *s) {
   eventfd_t ignored;
-  eventfd_read(s->wake_fd, &ignored);
+  eventfd_read(s->lookout->wake, &ignored);
   for (;;) {
     pthread_mutex_lock(&lock);
     struct transfer *t = s->transfers;
     while (t && !(t->parked && t->ready)) t = t->next;
     if (t) t->parked = t->ready = false;
-    bool idle = t && --s->parked_count == 0;
     pthread_mutex_unlock(&lock);
     if (!t) return;
-    if (idle) unwatch(s, t->easy);
     pp_connections_keep(s);
     // Both can only fail for want of memory, and then nothing was sent: the task times out.
     if (arm(t, true)) REAL(curl_multi_add_handle)(s->multi, t->easy);
@@ -368,7 +348,7 @@ void pp_session_resume(uint64_t session, uint64_t transfer, double timeout) {
     if (t->id != transfer || !t->parked || t->ready) continue;
     t->ready = true;
     if (timeout > 0) t->timeout = timeout;
-    eventfd_write(s->wake_fd, 1);
+    eventfd_write(s->lookout->wake, 1);
   }
   pthread_mutex_unlock(&lock);
 }
@@ -377,11 +357,14 @@ static CURLMcode HOOKED(curl_multi_socket_action)(CURLM *multi, curl_socket_t so
                                                   int *running) {
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
-  bool ours = s && s->wake_fd >= 0 && socket == s->wake_fd;
   pthread_mutex_unlock(&lock);
-  if (ours) {
-    replay_ready(s);
-    socket = CURL_SOCKET_TIMEOUT, events = 0;
+  if (s && socket == s->lookout->epoll) {
+    socket = pp_lookout_ready(s), events = 0;
+    if (socket == CURL_SOCKET_BAD) return CURLM_OK;
+    if (socket == s->lookout->wake) {
+      replay_ready(s);
+      socket = CURL_SOCKET_TIMEOUT;
+    }
   }
   pp_turn_begin();
   CURLMcode code = REAL(curl_multi_socket_action)(s ? s->multi : multi, socket, events, running);
@@ -393,10 +376,10 @@ static CURLMcode HOOKED(curl_multi_socket_action)(CURLM *multi, curl_socket_t so
 static CURLMcode HOOKED(curl_multi_assign)(CURLM *multi, curl_socket_t socket, void *token) {
   pthread_mutex_lock(&lock);
   struct session *s = find_session(multi);
-  bool ours = s && s->wake_fd >= 0 && socket == s->wake_fd;
-  if (ours) s->watch_token = token;
   pthread_mutex_unlock(&lock);
-  return ours ? CURLM_OK : REAL(curl_multi_assign)(s ? s->multi : multi, socket, token);
+  if (!s || socket != s->lookout->epoll) return REAL(curl_multi_assign)(s ? s->multi : multi, socket, token);
+  s->watch_token = token;
+  return CURLM_OK;
 }
 
 // --- Sessions -----------------------------------------------------------------------------------
@@ -424,7 +407,8 @@ static CURLM *HOOKED(curl_multi_init)(void) {
   capture.handles++;
   struct session *s = calloc(1, sizeof *s);
   void *mask = calloc(1, PP_MASK_SIZE);
-  if (!s || !mask) {
+  struct pp_lookout *lookout = s && mask ? pp_lookout_take() : NULL;
+  if (!lookout) {
     free(mask);
     free(s);
     return multi;
@@ -432,7 +416,7 @@ static CURLM *HOOKED(curl_multi_init)(void) {
   s->multi = multi;
   s->mask = mask;
   s->references = 1;
-  s->wake_fd = -1;
+  s->lookout = lookout;
   pthread_mutex_lock(&lock);
   s->next = sessions;
   sessions = s;
@@ -449,8 +433,8 @@ static CURLMcode HOOKED(curl_multi_setopt)(CURLM *multi, CURLMoption option, ...
   va_end(arguments);
   struct session *s = capture.open ? capture.session : NULL;
   if (s && multi == s->mask) {
-    if (option == CURLMOPT_SOCKETFUNCTION) s->socket_callback = (curl_socket_callback)value;
-    if (option == CURLMOPT_SOCKETDATA) s->socket_data = value;
+    if (option == CURLMOPT_SOCKETFUNCTION) s->socket_callback = (curl_socket_callback)value, value = (void *)pp_lookout_change;
+    if (option == CURLMOPT_SOCKETDATA) s->socket_data = value, value = s;
     if (option == CURLMOPT_MAX_HOST_CONNECTIONS) s->most = (long)value;
   }
   return REAL(curl_multi_setopt)(unmasked(multi), option, value);

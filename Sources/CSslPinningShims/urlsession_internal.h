@@ -8,6 +8,7 @@
 #include "curl_shims.h"
 #include "judged_tls.h"
 #include "urlsession_hook.h"
+#include "urlsession_lookout.h"
 
 // The functions of libcurl that Foundation reaches through the hook.
 #define PP_FUNCTIONS(X)                                                        \
@@ -93,12 +94,12 @@ struct session {
   int references;
   struct transfer *transfers;
   uint8_t colours[PP_COLOURED];  // of the connections to a host: see pp_connections_choose
-  int parked_count;
   long kept;  // connections, between transfers
   long most;  // to a host, as the app set it; 0: any number
-  int wake_fd;
-  bool watching;
-  void *watch_token;
+  struct pp_lookout *lookout;
+  int sockets;                  // that libcurl has watched
+  bool is_watched;              // the look-out, by Foundation
+  void *watch_token;            // of that, Foundation's own
   curl_socket_callback socket_callback;
   void *socket_data;
   struct session *next;
@@ -151,6 +152,15 @@ bool pp_connections_hold_back(struct session *s, struct transfer *t);
 
 // The one that waits longest for the end of `ended`; NULL: none.
 struct transfer *pp_connections_next(struct session *s, const struct transfer *ended);
+
+// Has Foundation watch the session's look-out while libcurl has transfers or sockets, and no longer. Whenever one of them comes or goes.
+void pp_lookout_show(struct session *s, CURL *easy);
+
+// CURLMOPT_SOCKETFUNCTION; its context is the session.
+int pp_lookout_change(CURL *easy, curl_socket_t socket, int what, void *session, void *known);
+
+// What something happened to, each in turn: a socket or `wake`; -1: nothing. One at a time, since all sessions share Foundation's queue.
+curl_socket_t pp_lookout_ready(const struct session *s);
 
 // libcurl's own curl_easy_getinfo, for CURLINFO_TLS_SSL_PTR.
 struct curl_tlssessioninfo *pp_tls_info(CURL *easy);

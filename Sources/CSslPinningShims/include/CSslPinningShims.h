@@ -15,6 +15,6 @@
 #include "tls_library.h"
 #include "tlstools_shims.h"
 #include "urlsession_hook.h"
-#include "urlsession_wake.h"
+#include "urlsession_lookout.h"
 #endif
 #endif

@@ -131,8 +131,8 @@ struct HookTests {
     #expect(plain.counts.connections == 0)
   }
 
-  @Test("keeps no verdict for a transfer that could not be parked")
-  func notParked() async {
+  @Test("parks a transfer where no descriptor is left, and keeps no verdict of it")
+  func starving() async {
     await #expect(processExitsWith: .success) {
       let site = try PinnedSite()
       site.judge.onRefresh { _ in }
@@ -150,7 +150,7 @@ struct HookTests {
         exit(3)
       } catch { refusal = transport.refusal(for: error) }
       starving.end()
-      guard refusal?.rule == "leaf-pin", site.judge.refreshes.isEmpty else { exit(4) }
+      guard refusal?.rule == "leaf-pin", site.judge.refreshes.count == 1 else { exit(4) }
       guard await eventually({ hook.waitingCount == 0 }) else { exit(5) }
     }
   }
@@ -175,9 +175,19 @@ struct HookTests {
       }
       try await round()
       let before = try Self.eventCounters()
-      for _ in 0..<10 { try await round() }
+      for _ in 0..<10 {
+        // Its look-out is the next one's.
+        guard await eventually({ Self.sessionCount() == 0 }) else { exit(4) }
+        try await round()
+      }
       guard await eventually({ (try? Self.eventCounters()) ?? .max <= before }) else { exit(5) }
     }
+  }
+
+  private static func sessionCount() -> Int32 {
+    var (sessions, transfers, connections) = (Int32(0), Int32(0), Int32(0))
+    pp_hook_counts(&sessions, &transfers, &connections)
+    return sessions
   }
 
   private static func eventCounters() throws -> Int {
@@ -187,22 +197,25 @@ struct HookTests {
     }.count
   }
 
-  @Test("gives a descriptor that is still watched to the next session, and never closes it")
-  func watchedDescriptor() {
-    let first = pp_wake_take()
+  @Test("gives a session's look-out to the next one, and never closes it")
+  func lookouts() throws {
+    let first = try #require(pp_lookout_take())
+    let second = try #require(pp_lookout_take())
+    #expect(first != second)
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    #expect(first.pointee.epoll >= min(limit.rlim_cur / 2, 4096), "no number of an earlier socket")
     var count = UInt64(1)
-    #expect(write(first, &count, 8) == 8)
-    pp_wake_give(first, true)
-    #expect(read(first, &count, 8) == -1 && errno == EAGAIN, "it is open, and wakes nobody")
-    let second = pp_wake_take()
-    #expect(second == first)
-    pp_wake_give(second, false)
-    #expect(fcntl(first, F_GETFD) != -1)
-    #expect(pp_wake_take() == first)
-    let unwatched = pp_wake_take()
-    #expect(unwatched != first)
-    pp_wake_give(unwatched, false)
-    pp_wake_give(first, true)
+    #expect(write(first.pointee.wake, &count, 8) == 8)
+    pp_lookout_give(first)
+    #expect(read(first.pointee.wake, &count, 8) == -1 && errno == EAGAIN, "it wakes nobody")
+    pp_lookout_give(second)
+    let taken = try [#require(pp_lookout_take()), #require(pp_lookout_take())]
+    #expect(Set(taken) == [first, second])
+    for each in taken {
+      #expect(fcntl(each.pointee.epoll, F_GETFD) != -1 && fcntl(each.pointee.wake, F_GETFD) != -1)
+      pp_lookout_give(each)
+    }
   }
 }
 

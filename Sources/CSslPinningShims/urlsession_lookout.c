@@ -1,0 +1,96 @@
+// See urlsession_lookout.h. All but taking and giving happens on the session's queue.
+#if defined(__linux__)
+#define _GNU_SOURCE
+#include "urlsession_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+// Where the numbers of sockets end, as a rule.
+#define HIGH 4096
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pp_lookout *unused;
+
+// An ordinary session's socket may have spoilt its number for good, and would have been given a low one.
+static int moved_up(int descriptor) {
+  struct rlimit limit;
+  if (descriptor < 0 || getrlimit(RLIMIT_NOFILE, &limit)) return descriptor;
+  int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, limit.rlim_cur / 2 < HIGH ? (int)(limit.rlim_cur / 2) : HIGH);
+  if (moved < 0) return descriptor;
+  close(descriptor);
+  return moved;
+}
+
+static struct pp_lookout *make(void) {
+  struct pp_lookout *made = calloc(1, sizeof *made);
+  if (!made) return NULL;
+  made->epoll = moved_up(epoll_create1(EPOLL_CLOEXEC));
+  made->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  struct epoll_event event = {.events = EPOLLIN, .data.fd = made->wake};
+  if (made->epoll >= 0 && made->wake >= 0 && !epoll_ctl(made->epoll, EPOLL_CTL_ADD, made->wake, &event)) return made;
+  if (made->epoll >= 0) close(made->epoll);
+  if (made->wake >= 0) close(made->wake);
+  free(made);
+  return NULL;
+}
+
+struct pp_lookout *pp_lookout_take(void) {
+  pthread_mutex_lock(&lock);
+  struct pp_lookout *taken = unused;
+  if (taken) unused = taken->next;
+  pthread_mutex_unlock(&lock);
+  return taken ? taken : make();
+}
+
+void pp_lookout_give(struct pp_lookout *lookout) {
+  // Else whoever watches it still would be woken again and again.
+  eventfd_t ignored;
+  eventfd_read(lookout->wake, &ignored);
+  pthread_mutex_lock(&lock);
+  lookout->next = unused;
+  unused = lookout;
+  pthread_mutex_unlock(&lock);
+}
+
+void pp_lookout_show(struct session *s, CURL *easy) {
+  bool is_wanted = s->transfers || s->sockets > 0;
+  if (is_wanted == s->is_watched) return;
+  s->is_watched = is_wanted;
+  void *token = s->watch_token;
+  s->watch_token = NULL;
+  s->socket_callback(easy, s->lookout->epoll, is_wanted ? CURL_POLL_IN : CURL_POLL_REMOVE, s->socket_data, token);
+}
+
+int pp_lookout_change(CURL *easy, curl_socket_t socket, int what, void *session, void *known) {
+  struct session *s = session;
+  int epoll = s->lookout->epoll;
+  if (what == CURL_POLL_REMOVE) {
+    epoll_ctl(epoll, EPOLL_CTL_DEL, socket, NULL);
+    s->sockets -= known != NULL;
+  } else {
+    struct epoll_event event = {
+        .events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0),
+        .data.fd = socket,
+    };
+    // Fails for want of memory alone: the task times out.
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, socket, &event) && errno == EEXIST)
+      epoll_ctl(epoll, EPOLL_CTL_MOD, socket, &event);
+    s->sockets += known == NULL;
+    ((__typeof__(&curl_multi_assign))pp_real(PP_curl_multi_assign))(s->multi, socket, s);
+  }
+  pp_lookout_show(s, easy);
+  return 0;
+}
+
+curl_socket_t pp_lookout_ready(const struct session *s) {
+  struct epoll_event event;
+  return epoll_wait(s->lookout->epoll, &event, 1, 0) == 1 ? event.data.fd : CURL_SOCKET_BAD;
+}
+#endif
