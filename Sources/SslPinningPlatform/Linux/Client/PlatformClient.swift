@@ -132,10 +132,11 @@
       if let fault = HeaderRule.fault(method: method, headers: headers) {
         throw URLError.failing(.badURL, url, fault)
       }
+      // It may throw, and nobody would give the place back.
+      let body = try Self.body(of: way, to: url)
       return ClientRequest(
         target: target, place: target.origin.enter(streams: feed != nil), method: method,
-        headers: headers,
-        body: try Self.body(of: way, to: url),
+        headers: headers, body: body,
         timeout: Self.milliseconds(request.timeoutInterval), deadline: deadline, feed: feed)
     }
 
