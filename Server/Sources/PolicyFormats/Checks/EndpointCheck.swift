@@ -62,12 +62,21 @@ public struct SeenEndpoint: Hashable, Sendable {
   public let name: String
   /// Its keys, or why it could not be asked.
   public let keys: Result<[Key], Unreachable>
-  /// The key that it is to show next, if that was said.
-  public let backup: SPKIPin?
+  /// What it is to show next, if that was said.
+  public let next: Successor?
   /// Why no client reaches it at an address where a probe did, each in words.
   public let obstacles: [String]
   /// The addresses of which nobody saw a key while others showed theirs, and why, each in words.
   public let unseen: [String]
+
+  /// What a server is to show once its certificate is replaced.
+  public enum Successor: Hashable, Sendable {
+    /// As clients will see it, at the Unix second from which it may be shown.
+    case certificate(Key, begins: Int64)
+    /// A key of which nobody knows the path: it has no certificate yet, or the intermediates of that are missing, and
+    /// `unjudged` says why there is no path without them.
+    case key(SPKIPin, unjudged: String?)
+  }
 
   /// Why a server could not be asked.
   public struct Unreachable: ExplainedError, Hashable {
@@ -82,10 +91,10 @@ public struct SeenEndpoint: Hashable, Sendable {
 
   /// A server.
   public init(
-    host: HostName, name: String, keys: Result<[Key], Unreachable>, backup: SPKIPin? = nil,
+    host: HostName, name: String, keys: Result<[Key], Unreachable>, next: Successor? = nil,
     obstacles: [String] = [], unseen: [String] = []
   ) {
-    (self.host, self.name, self.keys, self.backup) = (host, name, keys, backup)
+    (self.host, self.name, self.keys, self.next) = (host, name, keys, next)
     (self.obstacles, self.unseen) = (obstacles, unseen)
   }
 }
@@ -127,10 +136,33 @@ public struct EndpointCheck {
         let isMissed =
           named.contains(endpoint.host)
           && !policies.contains { $0.policy.hasEntry(for: endpoint.host) }
-        return unreached + unseen + untrusted + authorityEnds(endpoint, keys)
+        return unreached + unseen + untrusted + successor(of: endpoint)
+          + authorityEnds(endpoint, keys)
           + policies.flatMap { findings(endpoint, keys, under: $0, isMissed: isMissed) }
       }
     } + shared(endpoints)
+  }
+
+  /// What holds for the next certificate whatever the lists say.
+  private func successor(of endpoint: SeenEndpoint) -> [Finding] {
+    switch endpoint.next {
+    case .certificate(let key, _):
+      key.complaint.map { complaint in
+        [
+          Finding(
+            .backupRefused, host: endpoint.name,
+            "every client refuses its next certificate: \(complaint)")
+        ]
+      } ?? []
+    case .key(_, let unjudged?):
+      [
+        Finding(
+          .backupRefused, host: endpoint.name,
+          "whether clients take its next certificate cannot be told: \(unjudged);"
+            + " hint: a file with its intermediates behind it", severity: .warning)
+      ]
+    case .key(_, nil), nil: []
+    }
   }
 
   /// The CAs that end while the certificate does not: renewing that with its key helps nobody.
@@ -171,9 +203,12 @@ public struct EndpointCheck {
     let judge = PathJudge(entry, denied: checked.policy.denied, host: endpoint.host, at: now)
     // Clients of other formats go by the one path that their system finds.
     let triesPaths = checked.policy.format == .registry
+    func paths(_ key: SeenEndpoint.Key) -> [[SPKIPin]] {
+      [key.path] + (triesPaths ? key.otherPaths : [])
+    }
     /// The path on which a key is let in, if another leaf may take the place of its own.
     func accepted(_ key: SeenEndpoint.Key, showing leaf: SPKIPin? = nil) -> [SPKIPin]? {
-      ([key.path] + (triesPaths ? key.otherPaths : [])).first { path in
+      paths(key).first { path in
         judge?.accepts([leaf].compactMap(\.self) + path.dropFirst(leaf == nil ? 0 : 1)) ?? false
       }
     }
@@ -192,11 +227,31 @@ public struct EndpointCheck {
           severity)
       }
     }
-    if let backup = endpoint.backup, let key = keys.first, accepted(key, showing: backup) == nil {
+    switch endpoint.next {
+    case .certificate(let next, let begins) where next.complaint == nil:
+      let later = PathJudge(entry, denied: checked.policy.denied, host: endpoint.host, at: begins)
+      guard !paths(next).contains(where: { later?.accepts($0) ?? false }) else { break }
+      let path = next.path.map(\.base64).joined(separator: ", ")
       found.append(
         finding(
-          .backupRefused, "clients refuse it with its next key, \(backup); hint: list it first",
-          severity))
+          .backupRefused,
+          "clients refuse it with its next certificate, of the path \(path); hint: first list its key, and a CA of"
+            + " this path where the list has CAs", severity))
+    case .key(let next, let unjudged):
+      guard let key = keys.first else { break }
+      if accepted(key, showing: next) == nil {
+        found.append(
+          finding(
+            .backupRefused, "clients refuse it with its next key, \(next); hint: list it first",
+            severity))
+      } else if unjudged == nil, !(judge?.accepts([next]) ?? false) {
+        found.append(
+          finding(
+            .backupRefused,
+            "clients let its next key in only if the CA stays the same, which a key does not tell; hint: check again"
+              + " with its certificate", .warning))
+      }
+    case .certificate, nil: break
     }
     let ending = keys.filter { key in
       let later = triesPaths ? key.laterPaths : Array(key.laterPaths.prefix(1))

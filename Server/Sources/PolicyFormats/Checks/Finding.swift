@@ -112,7 +112,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case otherAnchors = "other-cas"
   /// Clients of a list would refuse the server.
   case refused = "refused"
-  /// Clients of a list would refuse the server with the key that is to come.
+  /// Clients would refuse the server with the key or the certificate that is to come.
   case backupRefused = "backup-refused"
   /// A certificate that ends, and a list that lets in no other key.
   case leafExpires = "leaf-expires"
@@ -187,7 +187,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .untrusted: "A server's chain or name is not valid; every client refuses it."
     case .otherAnchors: "Clients of this list trust other CAs than the system's alone."
     case .refused: "Clients of this list would refuse the server now."
-    case .backupRefused: "Clients of this list would refuse the server with its next key."
+    case .backupRefused: "Clients would refuse the server with its next key or certificate."
     case .leafExpires: "A certificate ends soon, and the list lets in no other key."
     case .authorityEnds: "A CA ends before its certificate: every client refuses the server then."
     case .oneKeyOfTwo:

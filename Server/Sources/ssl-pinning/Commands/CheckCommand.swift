@@ -13,7 +13,9 @@ enum CheckCommand {
   private static let chain = Flag.text(
     "--chain", "FILE", "judge this chain (PEM, the leaf first) as what the one --host shows")
   private static let backup = Flag.text(
-    "--backup", "FILE", "the next certificate, CSR or public key of the one --host")
+    "--backup", "FILE",
+    "the next certificate, its intermediates behind it, or the next CSR or public key, of the one --host"
+  )
   static let within = Flag<Int64>(
     "--within", "DAYS", "tell what ends within so many days, such as 30d; 30 by default"
   ) { text throws(FlagValueError) in
@@ -138,12 +140,11 @@ enum CheckCommand {
         throw .usage("\(error)")
       }
     }
-    let backup =
-      try invocation[backup].map { (path) throws(CommandFailure) in
-        try PinFile.pins(inFile: path).first?.pin
-      } ?? nil
+    let next = try invocation[backup].map { (path) throws(CommandFailure) in
+      try NextIdentity(inFile: path)
+    }
     if let path = invocation[chain], let target = targets.first {
-      return [try read(path, for: target, backup, invocation, at: now)]
+      return [try read(path, for: target, next, invocation, at: now)]
     }
     guard !invocation[offline] else {
       guard named.isEmpty else {
@@ -160,12 +161,12 @@ enum CheckCommand {
       trusting: try TrustArguments.authorities(invocation),
       seconds: invocation[PolicyArguments.timeout] ?? 10, at: invocation[at],
       within: (invocation[within] ?? 30) * 86_400)
-    return await eyes.see(targets.map { ($0, backup) } + others.map { ($0, nil) })
+    return await eyes.see(targets.map { ($0, next) } + others.map { ($0, nil) })
   }
 
   /// A chain in a file, as if the server showed it.
   private static func read(
-    _ path: String, for target: ProbeTarget, _ backup: SPKIPin?, _ invocation: Invocation,
+    _ path: String, for target: ProbeTarget, _ next: NextIdentity?, _ invocation: Invocation,
     at now: Int64
   ) throws(CommandFailure) -> SeenEndpoint {
     let text = String(
@@ -180,7 +181,9 @@ enum CheckCommand {
       let validator = if let authorities { authorities } else { try ChainValidator.system() }
       let key = validator.key(
         "leaf", of: certificates, host: host, at: now, within: (invocation[within] ?? 30) * 86_400)
-      return SeenEndpoint(host: host, name: "\(target)", keys: .success([key]), backup: backup)
+      return SeenEndpoint(
+        host: host, name: "\(target)", keys: .success([key]),
+        next: next?.successor(of: host, behind: [certificates], judgedBy: validator, at: now))
     } catch { throw .no("\(path): \(error)") }
   }
 

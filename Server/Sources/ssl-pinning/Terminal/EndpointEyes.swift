@@ -13,6 +13,8 @@ struct EndpointEyes {
     let kind: CertificateKeyKind
     let address: Endpoint
     let key: SeenEndpoint.Key
+    /// The leaf first.
+    let presented: [Certificate]
     let obstacle: String?
   }
 
@@ -59,10 +61,10 @@ struct EndpointEyes {
     (milliseconds, self.time, self.within) = (Int64(seconds * 1000), time, within)
   }
 
-  func see(_ targets: [(target: ProbeTarget, backup: SPKIPin?)]) async -> [SeenEndpoint] {
+  func see(_ targets: [(target: ProbeTarget, next: NextIdentity?)]) async -> [SeenEndpoint] {
     await withTaskGroup(of: (Int, SeenEndpoint?).self) { group in
-      for (index, (target, backup)) in targets.enumerated() {
-        group.addTask { (index, await see(target, backup: backup)) }
+      for (index, (target, next)) in targets.enumerated() {
+        group.addTask { (index, await see(target, next: next)) }
       }
       var seen: [(Int, SeenEndpoint)] = []
       for await (index, endpoint) in group {
@@ -73,7 +75,7 @@ struct EndpointEyes {
   }
 
   /// - Returns: `nil` for a target that is no host.
-  func see(_ target: ProbeTarget, backup: SPKIPin? = nil) async -> SeenEndpoint? {
+  func see(_ target: ProbeTarget, next: NextIdentity? = nil) async -> SeenEndpoint? {
     guard let host = try? HostName(target.host) else { return nil }
     // All at once: a server that is away costs its time once.
     let answers = await withTaskGroup(of: (Int, [Answer]).self) { group in
@@ -89,11 +91,13 @@ struct EndpointEyes {
       let failure = all.compactMap(\.failure).first
       return SeenEndpoint(
         host: host, name: "\(target)",
-        keys: .failure(.init(failure.map { "\($0)" } ?? "no address")),
-        backup: backup)
+        keys: .failure(.init(failure.map { "\($0)" } ?? "no address")))
     }
     return SeenEndpoint(
-      host: host, name: "\(target)", keys: .success(Self.distinct(shown)), backup: backup,
+      host: host, name: "\(target)", keys: .success(Self.distinct(shown)),
+      next: next?.successor(
+        of: host, behind: shown.map(\.presented), judgedBy: judge,
+        at: time ?? Int64(Date().timeIntervalSince1970)),
       obstacles: Self.obstacles(shown), unseen: Self.unseen(all))
   }
 
@@ -148,11 +152,14 @@ struct EndpointEyes {
         let server = try await probe.probe(
           ProbeTarget(host: target.host, port: target.port, connectTo: [address]),
           milliseconds: milliseconds, at: time)
+        let presented = server.presented.map(\.certificate)
         let key = judge.key(
-          kind.rawValue, of: server.presented.map(\.certificate), host: host, at: time,
+          kind.rawValue, of: presented, host: host, at: time,
           within: within, complaint: server.complaint)
         outcome = .success(
-          Shown(kind: kind, address: address, key: key, obstacle: server.obstacle))
+          Shown(
+            kind: kind, address: address, key: key, presented: presented, obstacle: server.obstacle)
+        )
       } catch { outcome = .failure(error) }
       answers.append(Answer(place: place, outcome: outcome, leftOut: finding.leftOut))
     }

@@ -156,7 +156,8 @@ struct PinnedKey: Sendable {
 
   let pin: SPKIPin
   let role: Role
-  private let certificate: Certificate?
+  /// `nil` for what is no certificate, or none that OpenSSL can parse.
+  let certificate: Certificate?
 
   /// The pin of a certificate in DER.
   ///
