@@ -104,6 +104,9 @@ enum CheckCommand {
     findings += (signed?.mirrorProblems ?? []).map {
       Finding(.mirror, policy: signed?.place ?? "", $0)
     }
+    findings += (signed?.pins?.endsBehindStatement(within: seconds) ?? []).map {
+      Finding(.pinExpires, policy: signed?.place ?? "", $0)
+    }
     if let (epoch, end) = signed?.keySetEnd, end - now < seconds {
       findings.append(
         Finding(

@@ -21,6 +21,11 @@ struct PinStates {
   /// ends, or a job that signs daily would tell them a month long.
   var warnings: [String] { (active == nil ? ending : []) + tooLate }
 
+  /// What the ends that clients go by do not show: last pins that only the statement keeps alive.
+  func endsBehindStatement(within seconds: Int64) -> [String] {
+    active == nil ? [] : ending(within: seconds)
+  }
+
   func isDenied(_ key: RegistryKey) -> Bool { key.readablePin.map(denied.contains) ?? false }
 
   /// Whether a server that shows the key is let in.
@@ -37,9 +42,11 @@ struct PinStates {
 
   /// Once its last pin is over, a host is refused, or in no statement that is signed, unless a wider pattern lists the
   /// same key. Another one serves other servers.
-  private var ending: [String] {
+  private var ending: [String] { ending(within: Self.warningTime(of: active)) }
+
+  private func ending(within seconds: Int64) -> [String] {
     let open = (statement?.hosts ?? []).open(beside: registry.patterns, denied: denied)
-    let limit = time.clock + Self.warningTime(of: active)
+    let limit = time.clock + seconds
     let usable = registry.keys.filter { $0.readablePin != nil && !isDenied($0) }
     let lasting = usable.filter { $0.expires.map { $0 >= limit } ?? true }
     let counting = usable.filter(counts)

@@ -14,6 +14,8 @@ struct NamedPolicy {
   var issued: Int64?
   /// Its key set, and Unix seconds from which clients take no newer list under it; `nil` if that has no end.
   var keySetEnd: (epoch: Int64, time: Int64)?
+  /// Its pins as they were signed; `nil` if it is no signed registry.
+  var pins: PinStates?
   /// What clients would find at its mirrors; empty unless they were asked.
   var mirrorProblems: [String] = []
 }
@@ -85,11 +87,15 @@ enum PolicyArguments {
         ? try TrustedRegistry(bundled: bytes, under: registryTrust, at: now)
         : try TrustedRegistry(accepting: bytes, under: registryTrust, at: now)
     } catch { throw .no("\(InputFile.name(of: place)) is not valid: \(error.toldToOperators)") }
+    let policy = PinPolicy(trusted)
     return NamedPolicy(
       place: place.contains("://") ? Secrets.hidden(in: place) : InputFile.name(of: place),
-      policy: PinPolicy(trusted), ends: trusted.statement?.expires,
+      policy: policy, ends: trusted.statement?.expires,
       issued: trusted.statement?.issued,
       keySetEnd: trusted.keySetExpires.map { (trusted.keySetEpoch, $0) },
+      pins: PinStates(
+        registry: trusted.registry, statement: trusted.statement, denied: policy.denied,
+        time: trusted.time(at: now)),
       mirrorProblems: await served?.mirrorProblems(of: trusted, under: registryTrust, at: now) ?? []
     )
   }
