@@ -1,4 +1,3 @@
-import SslPinningPlatform
 import SslPinningRules
 
 /// What a list in another format does to servers, held against what this one does.
@@ -27,10 +26,9 @@ extension PinPolicy {
         guard let here = Side(listed, host), let there = Side(other, host) else { return [] }
         // What is read without roles still is a server's key, or a CA's.
         let pins = here.pins.union(there.pins)
-        let ca = pins.intersection(authorities).map(Optional.some) + [nil]
-        let chains = pins.intersection(leaves).union([.stranger]).flatMap { leaf in
-          ca.map { Chain(leaf: leaf, ca: $0) }
-        }
+        let chains = Chain.all(
+          leaves: pins.intersection(leaves), authorities: pins.intersection(authorities), here,
+          there)
         let texts = [
           Self.text(
             "lets in servers that are refused here",
@@ -46,11 +44,7 @@ extension PinPolicy {
   }
 
   private static func text(_ what: String, _ chains: [Chain]) -> String? {
-    guard !chains.isEmpty else { return nil }
-    let leaves = Set(chains.map(\.leaf))
-    guard !leaves.contains(.stranger) else { return "\(what): any under a listed CA" }
-    let names = leaves.sorted().prefix(3).map(\.base64).joined(separator: ", ")
-    return "\(what): those with \(names)\(leaves.count > 3 ? " and others" : "")"
+    chains.isEmpty ? nil : "\(what): \(Chain.text(chains))"
   }
 
   /// These pins without those that let nobody in: denied ones, and if there is a time, those that are over. A role
@@ -86,40 +80,5 @@ extension PinPolicy {
           "\(old.entry.pattern)",
           "\(count) pin\(count == 1 ? " is" : "s are") denied, or over: left out")
     }
-  }
-}
-
-/// A leaf key, and a key above it; `nil` where none of those is on a list. Of several above it each by itself says
-/// the same.
-private struct Chain: Hashable {
-  let leaf: SPKIPin
-  let ca: SPKIPin?
-}
-
-extension SPKIPin {
-  /// A leaf key that is on no list.
-  fileprivate static let stranger = SPKIPin(computed: Digest.sha256(Array("on no list".utf8)))
-}
-
-/// What one list does to the servers of a host.
-private struct Side {
-  private let policy: PinningPolicy
-  private let entry: PolicyEntry
-  private let host: HostName
-
-  /// - Returns: `nil` if the host is not pinned.
-  init?(_ entry: PolicyEntry?, _ host: HostName) {
-    guard var entry else { return nil }
-    entry.pattern = .exact(host)
-    entry.enforcement = .enforce
-    guard let policy = try? PinningPolicy(entries: [entry]) else { return nil }
-    (self.policy, self.entry, self.host) = (policy, entry, host)
-  }
-
-  var pins: Set<SPKIPin> { Set(entry.pins.map(\.spki)) }
-
-  /// No clock runs: pins that are over were taken out before.
-  func accepts(_ chain: Chain) -> Bool {
-    policy.accepts(leaf: chain.leaf, ca: chain.ca, host: host, at: TrustTime(clock: 0))
   }
 }

@@ -71,7 +71,7 @@ struct DoctorTests {
     let text = try await Self.run(directory).stdout
     let parts = text.components(separatedBy: "\n\n")
     for (title, fault) in [
-      ("everybody who has installed the app", "drift.example: beside "),
+      ("everybody who has installed the app", "drift.example: lets in servers that "),
       ("everybody who has installed the app", "ca.crt: CN=Soon ends on 2026-12-15, in 20 days"),
       ("whoever has it on iOS", "server.cer: "),
       ("whoever has it on iOS", "single.example: one pin"),
@@ -174,6 +174,31 @@ struct DoctorTests {
       let found = try Self.told(outcome, in: directory.path())
       #expect(told.map { found.contains($0) } ?? found.isEmpty, "\(found)")
       #expect(outcome.exitCode == (told == nil ? 0 : 1))
+    }
+  }
+
+  @Test("tells with check of an Android list that lets in what an Info.plist with its pins refuses")
+  func sameKeys() async throws {
+    let directory = try TemporaryDirectory()
+    func pins(_ letters: String) -> [String] { letters.map { CheckTests.pin(String($0)) } }
+    try directory.write(
+      CheckTests.apple(CheckTests.domain("api.example", pins("AB"), ca: pins("CD"))),
+      to: "Info.plist")
+    // The leaf pins alone are all that Android can say of a leaf and a CA.
+    for (letters, isTold) in [("ABCD", true), ("AB", false)] {
+      let list = pins(letters).map { "<pin digest=\"SHA-256\">\($0)</pin>" }.joined()
+      try directory.write(
+        """
+        <network-security-config><domain-config><domain>api.example</domain>
+        <pin-set>\(list)</pin-set></domain-config></network-security-config>
+        """, to: "res/xml/a.xml")
+      let tree = try await Self.run(directory)
+      let lists = try await Tool.run(
+        "check", directory.path("Info.plist"), directory.path("res/xml/a.xml"), "--offline")
+      for outcome in [tree, lists] {
+        #expect(outcome.stdout.contains("[drift]") == isTold, "\(outcome.stdout)")
+        #expect(outcome.stdout.contains("refuses: any under a listed CA") == isTold)
+      }
     }
   }
 

@@ -96,7 +96,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
   case publicSuffix = "public-suffix"
   /// A wider pattern that adds keys to a host with its own.
   case widened = "widened-host"
-  /// Lists that demand different keys of one host.
+  /// Lists of which one lets in servers of a host that another refuses.
   case drift = "drift"
   /// A host that one list pins and another does not.
   case missingHost = "missing-host"
@@ -179,7 +179,7 @@ public enum CheckRule: String, Hashable, Sendable, CaseIterable {
     case .listExpires: "From this day on clients refuse the whole list."
     case .publicSuffix: "A wildcard covers hosts of other people."
     case .widened: "A wider pattern lets further keys into a host that lists its own."
-    case .drift: "Two lists demand different keys of one host."
+    case .drift: "One list lets in servers of a host that another refuses."
     case .missingHost: "A host is pinned by one list and not by another."
     case .mirror: "A mirror is silent, or serves another statement than the registry does."
     case .unreachable: "A server, or one of its addresses, could not be asked."

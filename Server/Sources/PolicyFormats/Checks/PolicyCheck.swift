@@ -156,22 +156,20 @@ public struct PolicyCheck {
   private func differences(_ policies: [CheckedPolicy]) -> [Finding] {
     guard policies.count > 1 else { return [] }
     // Hosts that one list takes out of a wider entry are asked for, too: another may pin them.
-    let patterns = Set(policies.flatMap { $0.policy.rules.map(\.entry.pattern) })
-    let bases = Set(patterns.map(\.base))
-    let wide = Set(patterns.filter { $0 != .exact($0.base) }.map(\.base))
-    let usable = policies.map { ($0.name, $0.policy.usable()) }
-    return bases.sorted { $0.description < $1.description }.flatMap { base -> [Finding] in
-      let own = differences("\(base)", base, usable)
-      guard wide.contains(base), let child = PinPolicy.child(of: base, besides: bases) else {
-        return own
-      }
-      // What is so below the name as well is told once.
-      return own
-        + differences("*.\(base)", child, usable).filter { below in
-          !own.contains {
+    let rules = policies.flatMap { $0.policy.rules }
+    let usable = policies.map { ($0.name, $0.policy.usable(at: now)) }
+    return PinPolicy(format: .registry, rules: rules, overlap: .united).groups.flatMap { group in
+      var found: [Finding] = []
+      for (subject, host) in group.samples {
+        // What is so below the name as well is told once.
+        let told = found
+        found += differences(subject, host, usable).filter { below in
+          !told.contains {
             ($0.rule, $0.policy, $0.message) == (below.rule, below.policy, below.message)
           }
         }
+      }
+      return found
     }
   }
 
@@ -188,46 +186,16 @@ public struct PolicyCheck {
           .missingHost, host: subject, policy: name, "not pinned here, and pinned by \(other)"))
     }
     let pinned = entries.compactMap { name, entry in entry.map { (name, $0) } }
-    guard let first = pinned.first else { return found }
-    for other in pinned.dropFirst() {
-      guard let text = Self.difference(first.1, other.1, at: now, other: first.0) else { continue }
+    for (index, other) in pinned.enumerated().dropFirst() {
+      // Lists with roles may differ, and neither be drift from one without.
+      let earlier = pinned[..<index]
+      let text = [earlier.first, earlier.first { !$0.1.hasUnknownRoles }].lazy.compactMap { first in
+        first.flatMap { other.1.drift(from: $0.1, named: $0.0, at: host) }
+      }.first
+      guard let text else { continue }
       found.append(Finding(.drift, host: subject, policy: other.0, text))
     }
     return found
-  }
-
-  /// - Parameter other: what the first one is called.
-  private static func difference(
-    _ first: PolicyEntry, _ second: PolicyEntry, at now: Int64, other: String
-  ) -> String? {
-    // A format without roles says less and no other thing.
-    let mixed = first.hasUnknownRoles || second.hasUnknownRoles
-    let roles: [(String, KeyPath<PolicyEntry, PinSet>)] =
-      mixed ? [] : [("leaf ", \.leaf), ("CA ", \.ca)]
-    var parts: [String] = []
-    func compare(_ what: String, _ left: Set<SPKIPin>, _ right: Set<SPKIPin>) {
-      let missing = left.subtracting(right).sorted()
-      let extra = right.subtracting(left).sorted()
-      if !missing.isEmpty {
-        parts.append("lacks \(what)\(missing.map(\.base64).joined(separator: ", "))")
-      }
-      if !extra.isEmpty {
-        parts.append("alone has \(what)\(extra.map(\.base64).joined(separator: ", "))")
-      }
-    }
-    if mixed {
-      compare(
-        "", first.leaf.live(at: now).union(first.ca.live(at: now)),
-        second.leaf.live(at: now).union(second.ca.live(at: now)))
-    }
-    for (name, role) in roles {
-      compare(name, first[keyPath: role].live(at: now), second[keyPath: role].live(at: now))
-    }
-    if first.enforcement != second.enforcement {
-      parts.append(
-        second.enforcement == .reportOnly ? "only reports" : "refuses, and does not only report")
-    }
-    return parts.isEmpty ? nil : "beside \(other) it " + parts.joined(separator: ", and ")
   }
 
   /// When, in words behind a verb.
