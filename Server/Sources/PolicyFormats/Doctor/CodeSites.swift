@@ -26,16 +26,24 @@ struct CodeSites {
     }
   }
 
+  /// The parenthesis that a call by the name at this place opens, with `.init` or without; `nil` if it is no call.
+  func opening(ofCallAt index: Int) -> Int? {
+    let isInitializer =
+      index + 2 < tokens.count && tokens[index + 1].isMark(".") && tokens[index + 2].text == "init"
+    let place = index + (isInitializer ? 3 : 1)
+    return tokens.indices.contains(place) && tokens[place].isMark("(") ? place : nil
+  }
+
   /// The places of a call by its name.
   func calls(of name: String) -> [Int] {
     tokens.indices.filter {
-      tokens[$0].kind == .name && tokens[$0].text == name && tokens.indices.contains($0 + 1)
-        && tokens[$0 + 1].isMark("(")
+      tokens[$0].kind == .name && tokens[$0].text == name && opening(ofCallAt: $0) != nil
     }
   }
 
   func arguments(ofCallAt index: Int) -> [CodeArgument] {
-    var reader = CodeReader(tokens, at: index + 1)
+    guard let start = opening(ofCallAt: index) else { return [] }
+    var reader = CodeReader(tokens, at: start)
     return reader.arguments()
   }
 

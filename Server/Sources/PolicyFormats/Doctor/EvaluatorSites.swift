@@ -8,7 +8,7 @@ extension CodeSites {
   var evaluatorSites: [PinSite] {
     let words = Set(tokens.lazy.filter { $0.kind == .name }.map(\.text))
     let isAlamofire = words.contains {
-      $0.hasSuffix("TrustEvaluator") || $0.hasPrefix("ServerTrust")
+      $0.hasSuffix("TrustEvaluator") || $0.hasPrefix("ServerTrust") || $0 == "serverTrustManager"
     }
     return (isAlamofire ? alamofire : [])
       + (words.contains { $0.hasPrefix("AFSecurityPolicy") || $0.hasPrefix("AFSSLPinningMode") }
@@ -29,8 +29,10 @@ extension CodeSites {
     at index: Int, _ use: PinSite.CertificateUse? = nil, _ notes: [Finding] = []
   ) -> PinSite {
     var hosts: [String] = []
-    if index > 1, tokens[index - 1].isMark(":") {
-      let key = tokens[index - 2]
+    // `"host": .publicKeys`
+    let place = index > 0 && tokens[index - 1].isMark(".") ? index - 2 : index - 1
+    if place > 0, tokens[place].isMark(":") {
+      let key = tokens[place - 1]
       let host = constants.text(key.kind == .text ? .text(key.text) : .name(key.text))
       hosts = [host].compactMap { $0?.shown }
     }
@@ -54,21 +56,50 @@ extension CodeSites {
   // MARK: - Alamofire
 
   private var alamofire: [PinSite] {
-    hostsOfManagers
-      + tokens.indices.flatMap { index -> [PinSite] in
-        let next = tokens.indices.contains(index + 1) && tokens[index + 1].isMark("(")
-        switch tokens[index].text {
-        case "PinnedCertificatesTrustEvaluator" where next, "pinCertificates" where next:
-          return [evaluator(at: index, .whole, [.wholeCertificate([])] + loose(at: index))]
-        case "PublicKeysTrustEvaluator" where next, "pinPublicKeys" where next:
-          return [evaluator(at: index, .key, loose(at: index))]
-        case "DisabledTrustEvaluator" where next, "DisabledEvaluator" where next,
-          "disableEvaluation":
-          let text = "no certificate is checked at all: anybody gets in"
-          return [evaluator(at: index, nil, disabled(at: index, text))]
-        default: return []
-        }
-      }
+    hostsOfManagers + tokens.indices.compactMap(alamofireSite)
+  }
+
+  private func alamofireSite(at index: Int) -> PinSite? {
+    let isCall = opening(ofCallAt: index) != nil
+    switch tokens[index].text {
+    case "PinnedCertificatesTrustEvaluator" where isCall, "pinCertificates" where isCall,
+      "pinnedCertificates" where isShorthand(at: index):
+      return evaluator(at: index, .whole, [.wholeCertificate([])] + loose(at: index))
+    case "PublicKeysTrustEvaluator" where isCall, "pinPublicKeys" where isCall,
+      "publicKeys" where isShorthand(at: index):
+      return evaluator(at: index, .key, loose(at: index))
+    case "DisabledTrustEvaluator" where isCall, "DisabledEvaluator" where isCall,
+      "disableEvaluation":
+      let text = "no certificate is checked at all: anybody gets in"
+      return evaluator(at: index, nil, disabled(at: index, text))
+    // They pin nothing, and `default` is a name of much else: only what they leave out is told.
+    case "DefaultTrustEvaluator", "RevocationTrustEvaluator", "default", "revocation",
+      "revocationChecking", "performDefaultEvaluation", "performRevokedEvaluation":
+      let notes = loose(at: index)
+      return notes.isEmpty ? nil : evaluator(at: index, nil, notes)
+    default: return nil
+    }
+  }
+
+  /// Whether the name at this place is a member whose type goes without saying, as `.publicKeys` of an evaluator: no
+  /// member of a value, nothing that is compared, no pattern.
+  private func isShorthand(at index: Int) -> Bool {
+    guard index > 2, tokens[index - 1].isMark(".") else { return false }
+    let before = tokens[index - 2]
+    switch (before.kind, before.text) {
+    case (.mark, ":"), (.mark, "["), (.mark, "{"), (.name, "return"), (.name, "in"): return true
+    case (.mark, "="): return !["=", "!", "<", ">"].contains(tokens[index - 3].text)
+    case (.mark, "?"):
+      // Of a choice, and of no optional value.
+      let end = opening(ofCallAt: index).flatMap { tokens[$0].end } ?? index
+      return end + 1 < tokens.count && tokens[end + 1].isMark(":")
+    case (.mark, ","), (.mark, "("):
+      // `case .none, .publicKeys:`
+      return !tokens[max(0, index - 64)..<(index - 1)].reversed().prefix {
+        $0.kind == .name || [".", ",", "(", ")"].contains($0.text)
+      }.contains { $0.text == "case" }
+    default: return false
+    }
   }
 
   /// The hosts of `ServerTrustManager(evaluators:)`.

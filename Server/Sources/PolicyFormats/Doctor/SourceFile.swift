@@ -55,9 +55,10 @@ public struct SourceFile: Sendable {
 
   private static let words = [
     "sha256/", "CertificatePinner", "TSKConfiguration", "PinnedDomains", "network-security-config",
-    "networkSecurityConfig", "TrustEvaluator", "ServerTrustPolicy", "AFSecurityPolicy",
-    "AFSSLPinningMode", "allowInvalidCertificates", "validatesDomainName", "FixedPins",
-    "SslPinningConfig", "domainName", "<application",
+    "networkSecurityConfig", "TrustEvaluator", "ServerTrustEvaluating", "ServerTrustManager",
+    "serverTrustManager", "ServerTrustPolicy", "AFSecurityPolicy", "AFSSLPinningMode",
+    "allowInvalidCertificates", "validatesDomainName", "FixedPins", "SslPinningConfig",
+    "domainName", "<application",
   ].map { Array($0.utf8) }
 
   /// `memchr` and `memcmp`: a tree has many megabytes, and most of them are passed over here.
