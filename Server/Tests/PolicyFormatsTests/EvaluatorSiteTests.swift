@@ -111,4 +111,22 @@ struct EvaluatorSiteTests {
   func shorthand(row: (code: String, isTold: Bool)) throws {
     #expect(try Self.told(Self.diagnosis("Session.swift", row.code)).isEmpty != row.isTold)
   }
+
+  @Test(
+    "of AFNetworking are told by what is switched off, in letters and in digits",
+    arguments: [
+      ("policy.allowInvalidCertificates = YES;", true),
+      ("policy.allowInvalidCertificates = 1;", true),
+      ("[policy setAllowInvalidCertificates:1];", true),
+      ("policy.validatesDomainName = 0;", true),
+      ("[policy setValidatesDomainName:NO];", true),
+      ("policy.allowInvalidCertificates = NO;", false),
+      ("policy.allowInvalidCertificates = 0;", false),
+      ("policy.validatesDomainName = 1;", false),
+      ("if (policy.allowInvalidCertificates == 1) { log(); }", false),
+    ])
+  func switches(code: String, isTold: Bool) throws {
+    let told = try Self.told(Self.diagnosis("Session.m", code))
+    #expect(told == (isTold ? ["pinning-disabled"] : []))
+  }
 }

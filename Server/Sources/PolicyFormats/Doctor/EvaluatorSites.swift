@@ -179,14 +179,14 @@ extension CodeSites {
     }
   }
 
-  /// `allowInvalidCertificates = YES` and `validatesDomainName = NO`, as a property and as a message.
+  /// `allowInvalidCertificates = YES` and `validatesDomainName = NO`, as a property and as a message, also in digits.
   private var switches: [PinSite] {
     tokens.indices.compactMap { index in
       guard index + 2 < tokens.count, tokens[index + 1].isMark("=") || tokens[index + 1].isMark(":")
       else { return nil }
       let value = tokens[index + 2].text.lowercased()
-      let isOn = ["yes", "true"].contains(value)
-      guard isOn || ["no", "false"].contains(value) else { return nil }
+      let isOn = ["yes", "true", "1"].contains(value)
+      guard isOn || ["no", "false", "0"].contains(value) else { return nil }
       let text: String
       switch (tokens[index].text, isOn) {
       case ("allowInvalidCertificates", true), ("setAllowInvalidCertificates", true):

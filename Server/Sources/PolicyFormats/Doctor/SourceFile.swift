@@ -53,11 +53,12 @@ public struct SourceFile: Sendable {
     kind == .certificate || Self.words.contains { Self.holds(bytes, $0) }
   }
 
+  /// `setAllowInvalidCertificates` has a capital: such words stand without their first letter.
   private static let words = [
     "sha256/", "CertificatePinner", "TSKConfiguration", "PinnedDomains", "network-security-config",
     "networkSecurityConfig", "TrustEvaluator", "ServerTrustEvaluating", "ServerTrustManager",
     "serverTrustManager", "ServerTrustPolicy", "AFSecurityPolicy", "AFSSLPinningMode",
-    "allowInvalidCertificates", "validatesDomainName", "FixedPins", "SslPinningConfig",
+    "llowInvalidCertificates", "alidatesDomainName", "FixedPins", "SslPinningConfig",
     "domainName", "<application",
   ].map { Array($0.utf8) }
 
