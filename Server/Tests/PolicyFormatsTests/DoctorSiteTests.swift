@@ -112,4 +112,43 @@ struct DoctorSiteTests {
       """)
     #expect(found.contains { $0.rule == .noBackup } == isDemanded)
   }
+
+  static let choices: [(code: String, told: [String])] = [
+    ("(endpointUrl: url, signingKeyBase64: key)", []),
+    (
+      "(endpointUrl: url, signingKeyBase64: key, trust: .pinnedKeysOnly, unlistedHosts: .systemTrust)",
+      ["pinning-disabled 1", "not-pinned 1"]
+    ),
+    (
+      "(endpointUrl: url, signingKeyBase64: key)\nconfig.trust = TrustMode.pinnedKeysOnly",
+      ["pinning-disabled 2"]
+    ),
+    (
+      "(endpointUrl: url, signingKeyBase64: key, trust: .system, unlistedHosts: .refuse)\nlog(.systemTrust)",
+      []
+    ),
+  ]
+
+  @Test(
+    "what a client of a registry chooses to let in unpinned or unchecked is a note",
+    arguments: choices)
+  func choice(row: (code: String, told: [String])) throws {
+    let found = try Self.findings("Pins.swift", "var config = SslPinningConfig\(row.code)")
+    #expect(found.map { "\($0.rule.rawValue) \($0.site?.line ?? 0)" } == row.told)
+    #expect(found.allSatisfy { $0.severity == .info })
+  }
+
+  @Test("what fixed pins choose to let in unpinned or unchecked is a note")
+  func choiceOfFixedPins() throws {
+    let hosts =
+      "[\"e.example\": HostPins(ca: [\"sha256/\(Sample.pin("A").base64)\", \"sha256/\(Sample.pin("B").base64)\"])]"
+    for (arguments, told) in [
+      (", trust: .pinnedKeysOnly", [CheckRule.disabled]),
+      (", unlistedHosts: .systemTrust", [.notPinned]), (", trust: .system", []),
+    ] as [(String, [CheckRule])] {
+      let found = try Self.findings("Pins.swift", "let pins = try FixedPins(\(hosts)\(arguments))")
+      #expect(found.map(\.rule) == told, "\(arguments)")
+      #expect(found.allSatisfy { $0.severity == .info })
+    }
+  }
 }

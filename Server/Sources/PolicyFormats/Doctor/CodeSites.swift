@@ -155,7 +155,8 @@ struct CodeSites {
       for host in hosts { read(host, &rules, &remarks) }
       return PinSite(
         file, line: tokens[index].line, .sdk,
-        PinPolicy(format: .registry, rules: rules, overlap: .united, remarks: remarks))
+        PinPolicy(format: .registry, rules: rules, overlap: .united, remarks: remarks),
+        notes: chosen(inCallAt: index))
     }
     let files = calls(of: "certificates").compactMap { index -> PinSite? in
       let arguments = arguments(ofCallAt: index)
@@ -237,11 +238,43 @@ struct CodeSites {
     return tokens[start..<(end ?? limit)]
   }
 
+  /// Where a setting gets this value.
+  private func assignment(of value: String, to name: String) -> Int? {
+    tokens.indices.first { place in
+      tokens[place].text == name && assigned(behind: place).contains { $0.text == value }
+    }
+  }
+
+  /// Not faults: an app may choose them, and whoever reads a report wants to know.
+  private static let choices: [(name: String, value: String, rule: CheckRule, text: String)] = [
+    (
+      "trust", "pinnedKeysOnly", .disabled,
+      "names and dates are not checked: a pinned key alone lets a server in"
+    ),
+    (
+      "unlistedHosts", "systemTrust", .notPinned,
+      "hosts that are not listed are let in with any CA"
+    ),
+  ]
+
+  private func chosen(inCallAt index: Int, assigned: [Int?] = [nil, nil]) -> [Finding] {
+    let arguments = arguments(ofCallAt: index)
+    return zip(Self.choices, assigned).compactMap { choice, assigned in
+      let isArgument = arguments.contains {
+        $0.label == choice.name && $0.value.isCase(choice.value)
+      }
+      guard let place = isArgument ? index : assigned else { return nil }
+      let affects = tokens[place].isDebug ? .developers : file.affects
+      return Finding(
+        choice.rule, choice.text, severity: .info,
+        site: .init(line: tokens[place].line, affects: affects))
+    }
+  }
+
   /// `SslPinningConfig(endpointUrl: …)`: the pins come from its registry.
   private var registryClients: [PinSite] {
-    let reporting = tokens.indices.first {
-      tokens[$0].text == "enforcement" && assigned(behind: $0).contains { $0.text == "reportOnly" }
-    }
+    let reporting = assignment(of: "reportOnly", to: "enforcement")
+    let assigned = Self.choices.map { assignment(of: $0.value, to: $0.name) }
     return calls(of: "SslPinningConfig").map { index in
       let url = arguments(ofCallAt: index).first { $0.label == "endpointUrl" }?.value
       let host = constants.text(url).flatMap { URLComponents(string: $0)?.host }
@@ -255,7 +288,7 @@ struct CodeSites {
       }
       return PinSite(
         file, line: tokens[index].line, .sdk, hosts: host.map { [$0] } ?? [],
-        notes: [notes].compactMap { $0 })
+        notes: [notes].compactMap { $0 } + chosen(inCallAt: index, assigned: assigned))
     }
   }
 }
