@@ -57,8 +57,8 @@ struct Format2Stage {
       } + arguments)
   }
 
-  /// The same, and it must succeed without a word, but for the key set that is signed, and what --allow-loosening was
-  /// given for. And until the clock has come to ``issued``, statements of now are older than those of the stage.
+  /// The same, and it must succeed without a word, but for the key set that is signed, and what --allow-loosening and
+  /// --end-retirement were given for. And until the clock has come to ``issued``, statements of now are older than those of the stage.
   func must(_ line: String) async throws {
     let outcome = try await run(line)
     #expect(outcome.exitCode == 0, "\(line): \(outcome.stderr)")
@@ -67,6 +67,8 @@ struct Format2Stage {
       (line.contains("--issued") || !$0.contains(", before the one that it follows, "))
         && !$0.contains(", more than a year ahead of this machine's clock: ")
         && !$0.contains(" stays as it was: sign the next statement after ")
+        && !(line.contains("--end-retirement")
+          && $0.contains("can show the retirement that this ends"))
         && !(line.contains("--allow-loosening")
           && ["the statement takes back ", "the payload replaces all leaf pins "].contains(
             where: $0.contains))
