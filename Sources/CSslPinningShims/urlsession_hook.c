@@ -462,9 +462,8 @@ static CURLMcode HOOKED(curl_multi_cleanup)(CURLM *multi) {
     break;
   }
   pthread_mutex_unlock(&lock);
-  // From libcurl 8.13 on, closing connections calls the socket callback, which would bring the
-  // Foundation object that is just being destroyed back to life (swift-corelibs-foundation #5203).
-  if (s) REAL(curl_multi_setopt)(s->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+  // From libcurl 8.13 on, closing connections calls the socket callback. Foundation's would bring the object that is just
+  // being destroyed back to life (swift-corelibs-foundation #5203); the look-out's has nothing to do with that.
   CURLMcode result = REAL(curl_multi_cleanup)(s ? s->multi : multi);
   if (s) release_session(s);
   return result;

@@ -97,7 +97,6 @@ struct session {
   long kept;  // connections, between transfers
   long most;  // to a host, as the app set it; 0: any number
   struct pp_lookout *lookout;
-  int sockets;                  // that libcurl has watched
   bool is_watched;              // the look-out, by Foundation
   void *watch_token;            // of that, Foundation's own
   curl_socket_callback socket_callback;
@@ -153,13 +152,14 @@ bool pp_connections_hold_back(struct session *s, struct transfer *t);
 // The one that waits longest for the end of `ended`; NULL: none.
 struct transfer *pp_connections_next(struct session *s, const struct transfer *ended);
 
-// Has Foundation watch the session's look-out while libcurl has transfers or sockets, and no longer. Whenever one of them comes or goes.
+// Has Foundation watch the session's look-out while the session has transfers, and no longer: nothing can end the watch of a session that
+// ends. Whenever a transfer comes or goes.
 void pp_lookout_show(struct session *s, CURL *easy);
 
 // CURLMOPT_SOCKETFUNCTION; its context is the session.
-int pp_lookout_change(CURL *easy, curl_socket_t socket, int what, void *session, void *known);
+int pp_lookout_change(CURL *easy, curl_socket_t socket, int what, void *session, void *unused);
 
-// What something happened to, each in turn: a socket or `wake`; -1: nothing. One at a time, since all sessions share Foundation's queue.
+// The next descriptor with an event, a socket or `wake`, in turn; -1: none. One at a time, since all sessions share Foundation's queue.
 curl_socket_t pp_lookout_ready(const struct session *s);
 
 // libcurl's own curl_easy_getinfo, for CURLINFO_TLS_SSL_PTR.

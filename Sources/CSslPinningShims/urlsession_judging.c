@@ -182,7 +182,7 @@ CURLcode pp_listen(struct transfer *t, CURL *easy) {
   if (t && !pp_handle_may_repeat(pp_handle_of(easy))) SET(CURLOPT_SEEKFUNCTION, stay);
   SET(CURLOPT_OPENSOCKETFUNCTION, t ? open_socket : NULL);
   SET(CURLOPT_OPENSOCKETDATA, t);
-  // Foundation's own waits for the end of its watch, and has none.
+  // Foundation's would do no more than libcurl, by way of an object that may be about to go.
   SET(CURLOPT_CLOSESOCKETFUNCTION, NULL);
   SET(CURLOPT_SSL_CTX_FUNCTION, t ? pp_prepare_tls : NULL);
   SET(CURLOPT_SSL_CTX_DATA, t);

@@ -60,7 +60,7 @@ void pp_lookout_give(struct pp_lookout *lookout) {
 }
 
 void pp_lookout_show(struct session *s, CURL *easy) {
-  bool is_wanted = s->transfers || s->sockets > 0;
+  bool is_wanted = s->transfers != NULL;
   if (is_wanted == s->is_watched) return;
   s->is_watched = is_wanted;
   void *token = s->watch_token;
@@ -68,24 +68,19 @@ void pp_lookout_show(struct session *s, CURL *easy) {
   s->socket_callback(easy, s->lookout->epoll, is_wanted ? CURL_POLL_IN : CURL_POLL_REMOVE, s->socket_data, token);
 }
 
-int pp_lookout_change(CURL *easy, curl_socket_t socket, int what, void *session, void *known) {
-  struct session *s = session;
-  int epoll = s->lookout->epoll;
+int pp_lookout_change(CURL *easy, curl_socket_t socket, int what, void *session, void *unused_data) {
+  (void)easy, (void)unused_data;
+  int epoll = ((const struct session *)session)->lookout->epoll;
+  struct epoll_event event = {
+      .events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0),
+      .data.fd = socket,
+  };
   if (what == CURL_POLL_REMOVE) {
     epoll_ctl(epoll, EPOLL_CTL_DEL, socket, NULL);
-    s->sockets -= known != NULL;
-  } else {
-    struct epoll_event event = {
-        .events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0),
-        .data.fd = socket,
-    };
-    // Fails for want of memory alone: the task times out.
-    if (epoll_ctl(epoll, EPOLL_CTL_ADD, socket, &event) && errno == EEXIST)
-      epoll_ctl(epoll, EPOLL_CTL_MOD, socket, &event);
-    s->sockets += known == NULL;
-    ((__typeof__(&curl_multi_assign))pp_real(PP_curl_multi_assign))(s->multi, socket, s);
+  } else if (epoll_ctl(epoll, EPOLL_CTL_ADD, socket, &event) && errno == EEXIST) {
+    epoll_ctl(epoll, EPOLL_CTL_MOD, socket, &event);
   }
-  pp_lookout_show(s, easy);
+  // Where the kernel takes no more, the task times out: Foundation would end the process for an error.
   return 0;
 }
 

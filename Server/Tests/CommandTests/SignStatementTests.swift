@@ -113,9 +113,13 @@ struct SignStatementTests {
     let refused = try await stage.run(after)
     #expect(refused.exitCode == 1 && refused.stdout.isEmpty)
     #expect(refused.stderr.contains("is retired until a statement ends that"))
-    let resumed = try await stage.run(after + " --end-retirement --issued 1800000002")
-    #expect(resumed.exitCode == 0)
-    #expect(resumed.stderr.contains("can show the retirement that this ends"))
+    for (issued, cure) in [(2, "with minimumRegistry, as"), (1, "a statement issued after")] {
+      let resumed = try await stage.run(
+        "\(after) --end-retirement --issued \(1_800_000_000 + issued)")
+      #expect(resumed.exitCode == 0)
+      #expect(resumed.stderr.contains("can show the retirement that this ends"))
+      #expect(resumed.stderr.contains(cure), "\(resumed.stderr)")
+    }
   }
 
   @Test(

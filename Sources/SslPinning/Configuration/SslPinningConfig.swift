@@ -43,7 +43,8 @@ public struct SslPinningConfig: Hashable, Sendable {
   /// The oldest registry that is believed: what was published when the app was built (`ssl-pinning verify`
   /// prints it). With other root keys or another ``endpointUrl`` an app begins anew, as if it had never seen
   /// a registry: this keeps what is older than the app out. No document without a statement is believed beside it, unless the
-  /// registry was retired since; a retirement that was ended before the app was built is over.
+  /// registry was retired since. A retirement that was ended before the app was built is over; 90 days later an app that has
+  /// met nothing newer starts without a registry, with `.keepPinning` as well.
   public var minimumRegistry: RegistryMinimum?
   /// A registry that the app ships, as the server publishes it: stands in on a first start without
   /// a network. If it has a version, it is stored at once, and nothing older is believed from then on.

@@ -85,7 +85,10 @@
       let session = URLSession(
         configuration: pinned, delegate: delegate, delegateQueue: delegateQueue)
       guard let multi = pp_capture_end() else {
-        throw .cannotPin(reason: "a URLSession was made without exactly one libcurl handle")
+        throw .cannotPin(
+          reason:
+            "a URLSession was made without exactly one libcurl handle, or no file descriptor or memory is left"
+        )
       }
       let validator = hook.transport.validator
       var options = HookCallbacks.options(

@@ -72,7 +72,8 @@ extension RegistryTrust {
   /// Refuses statements below the app's minimum.
   ///
   /// - Stored ones stay, or an app that is updated while its registry is unreachable could not start. They end by
-  ///   themselves. A retired one does not: it was ended, and is over 90 days after the minimum.
+  ///   themselves. A retired one does not: it was ended, or signed anew, and no client starts with it 90 days after the
+  ///   minimum.
   /// - Within the epoch of a believed statement only numbers count, so that an `issued` that was ahead when the
   ///   app was built blocks nothing. An attacker gains nothing by that: he could as well have kept the client
   ///   where it was. By a retirement that was ended he would: it lets in documents without a statement, without end.
@@ -86,8 +87,7 @@ extension RegistryTrust {
   ) throws(RegistryError) {
     guard let minimum, RegistryMinimum(statement) < minimum else { return }
     if origin == .stored {
-      let (end, overflow) = minimum.issued.addingReportingOverflow(90 * 86_400)
-      guard statement.isRetired, !overflow, clock >= end else { return }
+      guard statement.isRetired, clock / 86_400 - minimum.issued / 86_400 >= 90 else { return }
     } else if !statement.isRetired, statement.number.epoch >= minimum.epoch,
       statement.number.epoch == epoch
     {

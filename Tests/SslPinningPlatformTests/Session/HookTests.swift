@@ -198,23 +198,27 @@ struct HookTests {
   }
 
   @Test("gives a session's look-out to the next one, and never closes it")
-  func lookouts() throws {
-    let first = try #require(pp_lookout_take())
-    let second = try #require(pp_lookout_take())
-    #expect(first != second)
-    var limit = rlimit()
-    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    #expect(first.pointee.epoll >= min(limit.rlim_cur / 2, 4096), "no number of an earlier socket")
-    var count = UInt64(1)
-    #expect(write(first.pointee.wake, &count, 8) == 8)
-    pp_lookout_give(first)
-    #expect(read(first.pointee.wake, &count, 8) == -1 && errno == EAGAIN, "it wakes nobody")
-    pp_lookout_give(second)
-    let taken = try [#require(pp_lookout_take()), #require(pp_lookout_take())]
-    #expect(Set(taken) == [first, second])
-    for each in taken {
-      #expect(fcntl(each.pointee.epoll, F_GETFD) != -1 && fcntl(each.pointee.wake, F_GETFD) != -1)
-      pp_lookout_give(each)
+  func lookouts() async {
+    // Sessions of other tests would take them.
+    await #expect(processExitsWith: .success) {
+      guard let first = pp_lookout_take(), let second = pp_lookout_take(), first != second else {
+        exit(3)
+      }
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+      // No earlier socket had such a number.
+      guard first.pointee.epoll >= min(limit.rlim_cur / 2, 4096) else { exit(4) }
+      var count = UInt64(1)
+      guard write(first.pointee.wake, &count, 8) == 8 else { exit(5) }
+      pp_lookout_give(first)
+      // It wakes nobody.
+      guard read(first.pointee.wake, &count, 8) == -1, errno == EAGAIN else { exit(6) }
+      pp_lookout_give(second)
+      guard Set([pp_lookout_take(), pp_lookout_take()]) == [first, second] else { exit(7) }
+      for each in [first, second] {
+        guard fcntl(each.pointee.epoll, F_GETFD) != -1, fcntl(each.pointee.wake, F_GETFD) != -1
+        else { exit(8) }
+      }
     }
   }
 }

@@ -73,7 +73,7 @@ struct RetiredRegistryTests {
     let list = try registry.document()
     #expect(retired.update(with: list, under: trust, at: Self.start).refusal == refusal)
     // The app starts with what it has, as long as the list could have lived that the minimum is of.
-    let end = minimum.issued + 90 * Self.day
+    let end = (minimum.issued / Self.day + 90) * Self.day
     let state = try retired.update(with: registry).registry.state
     let stored = try TrustedRegistry(restoring: state, under: trust, at: end - 1)
     #expect(try stored.accepts("a.example", leaf: 1))

@@ -160,11 +160,15 @@ enum StatementArguments {
         : .usage(
           "--end-retirement is for a registry that was retired; hint: leave it out")
     }
-    if wasRetired, let last = plan.last {
+    if wasRetired, let last = plan.last, plan.issued < last.expires {
+      let isTold = plan.beginsEpoch || plan.issued > last.issued
       Terminal.say(
         "warning: until \(RFC3339.text(last.expires)) whoever hands out documents can show the retirement that this ends, and a"
-          + " list of format 1 with it, to apps that have not met this statement; hint: ship a release with"
-          + " minimumRegistry, as ssl-pinning verify prints it, or without the format-1 key")
+          + " list of format 1 with it, to apps that have not met this statement; hint: ship a release "
+          + (isTold
+            ? "with minimumRegistry, as ssl-pinning verify prints it, or without the format-1 key"
+            : "without the format-1 key, or with the minimumRegistry of a statement issued after"
+              + " \(RFC3339.text(last.issued))"))
     }
     if invocation[first], let file = invocation[OutputFile.flag]?.split(separator: "/").last,
       !file.utf8.elementsEqual(registry.utf8)
