@@ -106,7 +106,7 @@ struct CheckRuleTests {
       "backup-refused error"),
     Row(
       "its next key is let in under the same CA alone", "e.example - M",
-      { try endpoint("LMN", next: key("C")) }, "backup-refused warning"),
+      { try endpoint("LMN", next: key("C")) }, "backup-refused info"),
     Row(
       "its next key is let in by itself, or under the same CA", "e.example LB M any",
       { try endpoint("LMN", next: key("B")) }),

@@ -146,9 +146,17 @@ struct DoctorSiteTests {
       (", trust: .pinnedKeysOnly", [CheckRule.disabled]),
       (", unlistedHosts: .systemTrust", [.notPinned]), (", trust: .system", []),
     ] as [(String, [CheckRule])] {
-      let found = try Self.findings("Pins.swift", "let pins = try FixedPins(\(hosts)\(arguments))")
-      #expect(found.map(\.rule) == told, "\(arguments)")
-      #expect(found.allSatisfy { $0.severity == .info })
+      let chain = "pinning: .publicKey, hosts: [\"e.example\"]"
+      for call in [
+        "FixedPins(\(hosts)\(arguments))", "FixedPins(computed\(arguments))",
+        "FixedPins.certificates(\(chain)\(arguments))",
+        "FixedPins.certificates(made, pinning: mode\(arguments))",
+        "FixedPins.infoPlist(bundle: .main\(arguments))",
+      ] {
+        let found = try Self.findings("Pins.swift", "let pins = try \(call)")
+        #expect(found.map(\.rule) == told, "\(call)")
+        #expect(found.allSatisfy { $0.severity == .info })
+      }
     }
   }
 }

@@ -121,6 +121,25 @@ struct DriftTests {
   }
 
   @Test(
+    "of a depth that one of both formats cannot say is a note",
+    arguments: [
+      (PolicyFormat.nsPinnedDomains, PolicyFormat.android, Finding.Severity.info),
+      (.nsPinnedDomains, .registry, .info), (.registry, .trustKit, .info),
+      (.registry, .registry, .warning),
+    ])
+  func unsayable(one: PolicyFormat, any: PolicyFormat, severity: Finding.Severity) throws {
+    func policy(_ format: PolicyFormat, _ lines: String...) throws -> PinPolicy {
+      PinPolicy(
+        format: format, rules: try lines.flatMap { try Sample.policy($0).rules }, overlap: .united)
+    }
+    let found = Self.findings([
+      try policy(one, "e.example AB", "*.e.example AB"), try policy(any, "**.e.example AB"),
+    ])
+    #expect(found.map(\.rule) == [.missingHost] && found.map(\.host) == ["**.e.example"])
+    #expect(found.map(\.severity) == [severity])
+  }
+
+  @Test(
     "is not told of an export beside its own list, and is if the pins are added that it left out",
     arguments: [PolicyFormat.nsPinnedDomains, .android, .trustKit])
   func export(format: PolicyFormat) throws {

@@ -20,6 +20,8 @@ struct EvaluatorSiteTests {
   static let evaluators: [(code: String, told: Set<String>)] = [
     (".publicKeys(performDefaultValidation: false, validateHost: false)", ["pinning-disabled"]),
     (".publicKeys(keys: [key], validateHost: true)", []),
+    (".publicKeys(performDefaultValidation: false)", []),
+    ("RevocationTrustEvaluator(performDefaultValidation: false)", []),
     (".publicKeys", []),
     (".pinnedCertificates", ["whole-certificate"]),
     (

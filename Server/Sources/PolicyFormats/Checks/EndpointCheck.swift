@@ -238,8 +238,7 @@ public struct EndpointCheck {
           "clients refuse it with its next certificate, of the path \(path); hint: first list its key, and a CA of"
             + " this path where the list has CAs", severity))
     case .key(let next, let unjudged):
-      guard let key = keys.first else { break }
-      if accepted(key, showing: next) == nil {
+      if !keys.contains(where: { accepted($0, showing: next) != nil }) {
         found.append(
           finding(
             .backupRefused, "clients refuse it with its next key, \(next); hint: list it first",
@@ -249,7 +248,7 @@ public struct EndpointCheck {
           finding(
             .backupRefused,
             "clients let its next key in only if the CA stays the same, which a key does not tell; hint: check again"
-              + " with its certificate", .warning))
+              + " with its certificate", entry.leaf.isEmpty ? .info : .warning))
       }
     case .certificate, nil: break
     }

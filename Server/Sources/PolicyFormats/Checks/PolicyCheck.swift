@@ -179,11 +179,17 @@ public struct PolicyCheck {
     let entries = policies.map { ($0.name, $0.policy.entry(for: host, at: now)) }
     guard entries.contains(where: { $0.1 != nil }) else { return [] }
     var found: [Finding] = []
-    for (name, entry) in entries where entry == nil {
-      let other = entries.first { $0.1 != nil }?.0 ?? ""
+    for (index, (name, entry)) in entries.enumerated() where entry == nil {
+      guard let other = entries.firstIndex(where: { $0.1 != nil }) else { continue }
+      // Nobody can mend that: one label below is all that Apple's lists say, and any depth all that these others do.
+      let isBeyond =
+        subject.hasPrefix("**.")
+        && (policies[index].policy.format == .nsPinnedDomains
+          || [.android, .trustKit].contains(policies[other].policy.format))
       found.append(
         Finding(
-          .missingHost, host: subject, policy: name, "not pinned here, and pinned by \(other)"))
+          .missingHost, host: subject, policy: name,
+          "not pinned here, and pinned by \(entries[other].0)", severity: isBeyond ? .info : nil))
     }
     let pinned = entries.compactMap { name, entry in entry.map { (name, $0) } }
     for (index, other) in pinned.enumerated().dropFirst() {

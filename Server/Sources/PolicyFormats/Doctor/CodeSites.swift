@@ -146,10 +146,15 @@ struct CodeSites {
 
   /// `FixedPins([…])`, and certificates by `FixedPins.certificates(…)`.
   private var fixedPins: [PinSite] {
+    /// What was chosen where the pins are not in the source.
+    func choice(at index: Int) -> PinSite? {
+      let notes = chosen(inCallAt: index)
+      return notes.isEmpty ? nil : PinSite(file, line: tokens[index].line, .sdk, notes: notes)
+    }
     let lists = calls(of: "FixedPins").compactMap { index -> PinSite? in
       guard let value = arguments(ofCallAt: index).first(where: { $0.label == nil })?.value,
         case .pairs(let hosts) = constants.resolved(value)
-      else { return nil }
+      else { return choice(at: index) }
       var rules: [HostRule] = []
       var remarks: [PolicyRemark] = []
       for host in hosts { read(host, &rules, &remarks) }
@@ -163,13 +168,13 @@ struct CodeSites {
       guard case .name(let part)? = arguments.first(where: { $0.label == "pinning" })?.value,
         let use: PinSite.CertificateUse = part.hasSuffix("wholeCertificate")
           ? .whole : part.hasSuffix("publicKey") ? .key : nil
-      else { return nil }
+      else { return choice(at: index) }
       let hosts = constants.texts(arguments.first { $0.label == "hosts" }?.value) ?? []
       return PinSite(
         file, line: tokens[index].line, .sdk, hosts: hosts, certificates: use,
-        notes: use == .whole ? [.wholeCertificate(hosts)] : [])
+        notes: (use == .whole ? [.wholeCertificate(hosts)] : []) + chosen(inCallAt: index))
     }
-    return lists + files
+    return lists + files + calls(of: "infoPlist").compactMap(choice)
   }
 
   private func read(

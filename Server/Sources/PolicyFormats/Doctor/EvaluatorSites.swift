@@ -130,14 +130,16 @@ extension CodeSites {
   /// What an evaluator is told to leave out.
   private func loose(at index: Int) -> [Finding] {
     let arguments = arguments(ofCallAt: index)
-    func isOff(_ labels: String...) -> Bool {
-      arguments.contains { labels.contains($0.label ?? "") && $0.value == .flag(false) }
+    func isOff(_ label: String) -> Bool {
+      arguments.contains { $0.label == label && $0.value == .flag(false) }
     }
     var found: [Finding] = []
-    if isOff("performDefaultValidation", "validateCertificateChain") {
+    let isAnyHost = isOff("validateHost")
+    // Alamofire validates a chain also to validate the host.
+    if isOff("validateCertificateChain") || isAnyHost && isOff("performDefaultValidation") {
       found += disabled(at: index, "chains and dates are not checked, pins aside")
     }
-    if isOff("validateHost") {
+    if isAnyHost {
       found += disabled(
         at: index, "names are not checked: a server of another host gets in with the same CA or key"
       )

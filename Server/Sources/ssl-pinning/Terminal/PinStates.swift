@@ -23,7 +23,7 @@ struct PinStates {
 
   /// What the ends that clients go by do not show: last pins that only the statement keeps alive.
   func endsBehindStatement(within seconds: Int64) -> [String] {
-    active == nil ? [] : ending(within: seconds)
+    active.map { ending(within: min(seconds, $0.expires - time.clock)) } ?? []
   }
 
   func isDenied(_ key: RegistryKey) -> Bool { key.readablePin.map(denied.contains) ?? false }

@@ -172,9 +172,10 @@ enum PlantedTree {
         allHostsMustBeEvaluated: false,
         evaluators: [
           "*.alamo.example": PinnedCertificatesTrustEvaluator(),
-          "keys.example": PublicKeysTrustEvaluator(performDefaultValidation: false),
+          "keys.example": .publicKeys(performDefaultValidation: false, validateHost: false),
           "names.example": PublicKeysTrustEvaluator(validateHost: false),
           "open.example": DisabledTrustEvaluator(),
+          "whole.example": PublicKeysTrustEvaluator(performDefaultValidation: false),
         ])
       #if DEBUG
       let debug = DisabledTrustEvaluator()  // here alone
