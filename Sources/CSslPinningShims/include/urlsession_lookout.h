@@ -16,8 +16,8 @@ struct pp_lookout {
 // One that no session has; NULL if none is to be had.
 struct pp_lookout *pp_lookout_take(void);
 
-// Gives it back, once libcurl has taken its sockets out. It is kept for the next session, since nobody knows when libdispatch has let go of it: a process has as
-// many as it had sessions at a time.
+// Gives it back, once libcurl has taken its sockets out. It is kept for the next session, since nobody knows when libdispatch has let go
+// of it: a process has as many as it had sessions at a time.
 void pp_lookout_give(struct pp_lookout *lookout);
 
 #endif
