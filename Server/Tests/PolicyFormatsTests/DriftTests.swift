@@ -24,6 +24,13 @@ struct DriftTests {
       ).filter { [.drift, .missingHost].contains($0.rule) }
   }
 
+  private static func policy(
+    _ lines: [String], _ format: PolicyFormat = .registry
+  ) throws -> PinPolicy {
+    PinPolicy(
+      format: format, rules: try lines.flatMap { try Sample.policy($0).rules }, overlap: .united)
+  }
+
   private static func text(_ letters: String) -> String {
     letters.map { Sample.pin($0).base64 }.joined(separator: ", ")
   }
@@ -67,12 +74,7 @@ struct DriftTests {
 
   @Test("is told by what clients do, with the pins that differ, if some do", arguments: rows)
   func clients(row: Row) throws {
-    let found = Self.findings(
-      try row.lists.map { lines in
-        PinPolicy(
-          format: .registry, rules: try lines.flatMap { try Sample.policy($0).rules },
-          overlap: .united)
-      })
+    let found = Self.findings(try row.lists.map { try Self.policy($0) })
     #expect(found.map(\.message) == row.told)
     #expect(found.allSatisfy { $0.rule == .drift && $0.policy == "1" && $0.host == "e.example" })
   }
@@ -111,12 +113,7 @@ struct DriftTests {
 
   @Test("is looked for at hosts of every depth that a pattern has", arguments: depths)
   func depth(row: Row) throws {
-    let found = Self.findings(
-      try row.lists.map { lines in
-        PinPolicy(
-          format: .registry, rules: try lines.flatMap { try Sample.policy($0).rules },
-          overlap: .united)
-      })
+    let found = Self.findings(try row.lists.map { try Self.policy($0) })
     #expect(found.map { "\($0.rule.rawValue) \($0.host) \($0.policy)" } == row.told)
   }
 
@@ -128,12 +125,9 @@ struct DriftTests {
       (.registry, .registry, .warning),
     ])
   func unsayable(one: PolicyFormat, any: PolicyFormat, severity: Finding.Severity) throws {
-    func policy(_ format: PolicyFormat, _ lines: String...) throws -> PinPolicy {
-      PinPolicy(
-        format: format, rules: try lines.flatMap { try Sample.policy($0).rules }, overlap: .united)
-    }
     let found = Self.findings([
-      try policy(one, "e.example AB", "*.e.example AB"), try policy(any, "**.e.example AB"),
+      try Self.policy(["e.example AB", "*.e.example AB"], one),
+      try Self.policy(["**.e.example AB"], any),
     ])
     #expect(found.map(\.rule) == [.missingHost] && found.map(\.host) == ["**.e.example"])
     #expect(found.map(\.severity) == [severity])
