@@ -218,6 +218,7 @@ struct HookTests {
       for each in [first, second] {
         guard fcntl(each.pointee.epoll, F_GETFD) != -1, fcntl(each.pointee.wake, F_GETFD) != -1
         else { exit(8) }
+        pp_lookout_give(each)
       }
     }
   }

@@ -296,6 +296,8 @@ private struct KeyedFleet {
   }
 
   func stop() async throws {
+    // What it does may hold this, and the judge with it.
+    site.judge.onRefresh(nil)
     for server in servers { try await server.stop() }
   }
 }
