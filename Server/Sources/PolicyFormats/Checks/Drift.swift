@@ -1,6 +1,6 @@
 import SslPinningRules
 
-/// What clients of two lists do otherwise with the servers of a host.
+/// What clients of two lists do differently with the servers of a host.
 ///
 /// - A pin that a format without roles has is what the other list has it for. If that has it for nothing, it is a
 ///   server's key, or a CA's.

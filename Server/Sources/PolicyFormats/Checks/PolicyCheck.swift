@@ -161,7 +161,7 @@ public struct PolicyCheck {
     return PinPolicy(format: .registry, rules: rules, overlap: .united).groups.flatMap { group in
       var found: [Finding] = []
       for (subject, host) in group.samples {
-        // What is so below the name as well is told once.
+        // What holds at the name and below it is told once.
         let told = found
         found += differences(subject, host, usable).filter { below in
           !told.contains {
@@ -181,7 +181,7 @@ public struct PolicyCheck {
     var found: [Finding] = []
     for (index, (name, entry)) in entries.enumerated() where entry == nil {
       guard let other = entries.firstIndex(where: { $0.1 != nil }) else { continue }
-      // Nobody can mend that: one label below is all that Apple's lists say, and any depth all that these others do.
+      // Nobody can mend that: Apple's lists can only say one label below, the others here only any depth.
       let isBeyond =
         subject.hasPrefix("**.")
         && (policies[index].policy.format == .nsPinnedDomains

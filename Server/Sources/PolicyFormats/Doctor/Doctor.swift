@@ -20,8 +20,8 @@ public struct Diagnosis: Sendable {
 ///
 /// - Lists are judged by the rules of `check`. What these cannot see is told besides: code that turns pinning off,
 ///   bundled certificates that end, pins that nothing uses, lists that no manifest refers to.
-/// - Lists of apps of which one lets in servers of a host that another refuses are told as drift, whoever it is that
-///   ships them; lists that go by leaf pins on one side and by CA pins on the other are no drift.
+/// - If one app lets in servers of a host that another app refuses, their lists are told as drift, whoever ships
+///   them; lists that go by leaf pins on one side and by CA pins on the other are no drift.
 public struct Doctor {
   private let now: Int64
   private let within: Int64

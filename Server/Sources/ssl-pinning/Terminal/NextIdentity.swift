@@ -34,8 +34,8 @@ struct NextIdentity: Sendable {
 
   /// What clients will make of it.
   ///
-  /// - Parameter shown: the chains that the server shows now. Their intermediates stand in for those that the file has
-  ///   not; whether the next ones are others, nobody knows then.
+  /// - Parameter shown: the chains that the server shows now. Their intermediates are tried if the file has none; the
+  ///   next ones may be others.
   func successor(
     of host: HostName, behind shown: [[Certificate]], judgedBy validator: ChainValidator,
     at now: Int64
