@@ -18,7 +18,7 @@ run() { # name, command...
   fi
 }
 
-for check in platform-door imports folders constructs errors own-words manifest version threat-model app-project \
+for check in platform-door imports folders constructs errors own-words manifest version architecture threat-model app-project \
   apple-apps retired mutants; do
   run "$check self-test" /usr/bin/env python3 "scripts/checks/$check.py" --self-test
   run "$check" /usr/bin/env python3 "scripts/checks/$check.py"
