@@ -34,14 +34,18 @@ struct LostKeySetTests {
     return online
   }
 
+  /// What was lost beside the key set.
+  enum Loss: CaseIterable, Sendable { case storeAndMark, storeButForTheBackup, storeAndNewestMark }
+
   @Test(
     "is not taken back behind the copy that the lost set signed, nor is that written over",
-    arguments: [false, true])
-  func lostKeySet(isRestored: Bool) async throws {
+    arguments: Loss.allCases)
+  func lostKeySet(_ loss: Loss) async throws {
     let (server, base, _) = try await StoreTransferTests.stage(
       .sqlite, more: StoreTransferTests.copies)
     _ = try await StoreTransferTests.backUp(server, to: "backup")
     let directory = server.directory
+    let mark = try Data(contentsOf: directory.file(SealMark.fileName))
     try Self.rotate(directory)
     try await StoreTransferTests.deny(pin(8), server)
     let last = try #require(server.service.currentDocument(Self.file))
@@ -54,7 +58,10 @@ struct LostKeySetTests {
     for name in ["keysets", "online"] {
       try FileManager.default.removeItem(at: directory.file(name))
     }
-    if isRestored {
+    switch loss {
+    case .storeAndMark: break
+    case .storeAndNewestMark: try directory.write([UInt8](mark), to: SealMark.fileName)
+    case .storeButForTheBackup:
       await #expect(
         throws: StoreTransferError.older("publish.dir has a newer \(Self.file)")
       ) { try await StoreTransferTests.restore(server, from: "backup") }

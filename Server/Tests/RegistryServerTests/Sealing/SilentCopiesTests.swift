@@ -186,6 +186,18 @@ struct SilentCopiesTests {
     }
   }
 
+  @Test("keep a document that has no record waiting, also if only its own copy fails to be read")
+  func failing() throws {
+    let signer = DocumentSigner(key: try testSigningKey.get())
+    let copies = LastCopies(store: nil, directory: "unused", signer: { signer })
+    func fault(_ unknown: LastCopies.Found.Unknown?) -> SealFault? {
+      copies.fault(of: LastCopies.Found(unknown: unknown), Self.file, beside: nil, after: nil)
+    }
+    #expect(fault(.silent) == .copySilent(of: Self.file))
+    #expect(fault(.unreadable) == nil)
+    #expect(fault(nil) == nil)
+  }
+
   @Test(
     "hold no document up if none was ever written, and the failed copy is told",
     arguments: ["{type: memory}", sqlite])
