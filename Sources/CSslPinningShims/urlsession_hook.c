@@ -387,6 +387,7 @@ static CURLMcode HOOKED(curl_multi_assign)(CURLM *multi, curl_socket_t socket, v
 static _Thread_local struct {
   bool open;
   int handles;
+  bool is_short;
   struct session *session;
 } capture;
 
@@ -395,8 +396,9 @@ void pp_capture_begin(void) {
   capture.open = true;
 }
 
-void *pp_capture_end(void) {
+void *pp_capture_end(bool *is_short) {
   capture.open = false;
+  *is_short = capture.is_short;
   struct session *s = capture.session;
   return capture.handles == 1 && s && s->socket_callback && pp_hook_holds() ? s->mask : NULL;
 }
@@ -409,6 +411,7 @@ static CURLM *HOOKED(curl_multi_init)(void) {
   void *mask = calloc(1, PP_MASK_SIZE);
   struct pp_lookout *lookout = s && mask ? pp_lookout_take() : NULL;
   if (!lookout) {
+    capture.is_short = true;
     free(mask);
     free(s);
     return multi;

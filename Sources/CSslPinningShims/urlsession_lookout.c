@@ -12,20 +12,23 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// Where the numbers of sockets end, as a rule.
-#define HIGH 4096
+// The numbers of look-outs end before this: the system keeps a table as long as the highest number of a process.
+#define END 16384
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pp_lookout *unused;
 
-// An ordinary session's socket may have spoilt its number for good, and would have been given a low one.
+// An ordinary session's socket may have spoilt its number for good. Sockets get the lowest that are free; so this takes the highest.
 static int moved_up(int descriptor) {
   struct rlimit limit;
   if (descriptor < 0 || getrlimit(RLIMIT_NOFILE, &limit)) return descriptor;
-  int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, limit.rlim_cur / 2 < HIGH ? (int)(limit.rlim_cur / 2) : HIGH);
-  if (moved < 0) return descriptor;
-  close(descriptor);
-  return moved;
+  for (int number = limit.rlim_cur < END ? (int)limit.rlim_cur - 1 : END - 1; number > descriptor; number--) {
+    int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, number);
+    if (moved < 0) continue;
+    close(descriptor);
+    return moved;
+  }
+  return descriptor;
 }
 
 static struct pp_lookout *make(void) {

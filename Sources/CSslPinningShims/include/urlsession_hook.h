@@ -88,9 +88,10 @@ bool pp_hook_bind(const void *foundation, char *reason);
 const char *pp_hook_missing_option(void);
 
 // Opens and closes the bracket around the creation of a URLSession on this thread. The end returns
-// the multi handle that was made, or NULL unless it was exactly one with a socket callback.
+// the multi handle that was made, or NULL unless it was exactly one with a socket callback. `is_short`: whether
+// no descriptor, or no memory, was left for it.
 void pp_capture_begin(void);
-void *pp_capture_end(void);
+void *pp_capture_end(bool *is_short);
 
 // Takes a captured multi handle under the rules above; returns the session's number, or 0 when out
 // of memory. On 0, `context` is not released.

@@ -84,11 +84,12 @@
       pp_capture_begin()
       let session = URLSession(
         configuration: pinned, delegate: delegate, delegateQueue: delegateQueue)
-      guard let multi = pp_capture_end() else {
+      var isShort = false
+      guard let multi = pp_capture_end(&isShort) else {
         throw .cannotPin(
-          reason:
-            "a URLSession was made without exactly one libcurl handle, or no file descriptor or memory is left"
-        )
+          reason: isShort
+            ? "no file descriptor or memory is left; hint: raise the limit (ulimit -n), and make a new session"
+            : "a URLSession was made without exactly one libcurl handle")
       }
       let validator = hook.transport.validator
       var options = HookCallbacks.options(

@@ -197,6 +197,24 @@ struct HookTests {
     }.count
   }
 
+  @Test(
+    "gives a look-out a number that no socket gets, though the process uses most of its descriptors"
+  )
+  func highLookouts() async {
+    await #expect(processExitsWith: .success) {
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+      limit.rlim_cur = 512
+      guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { exit(3) }
+      for _ in 0..<400 where dup(0) < 0 { exit(4) }
+      guard let first = pp_lookout_take(), let second = pp_lookout_take() else { exit(5) }
+      // Sockets get the lowest.
+      guard let next = (0..<50).map({ _ in dup(0) }).max(), next > 0 else { exit(6) }
+      guard first.pointee.epoll != second.pointee.epoll else { exit(7) }
+      guard first.pointee.epoll > next + 20, second.pointee.epoll > next + 20 else { exit(8) }
+    }
+  }
+
   @Test("gives a session's look-out to the next one, and never closes it")
   func lookouts() async {
     // Sessions of other tests would take them.
@@ -204,10 +222,6 @@ struct HookTests {
       guard let first = pp_lookout_take(), let second = pp_lookout_take(), first != second else {
         exit(3)
       }
-      var limit = rlimit()
-      getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-      // No earlier socket had such a number.
-      guard first.pointee.epoll >= min(limit.rlim_cur / 2, 4096) else { exit(4) }
       var count = UInt64(1)
       guard write(first.pointee.wake, &count, 8) == 8 else { exit(5) }
       pp_lookout_give(first)
