@@ -335,6 +335,27 @@ struct ConfigTrialTests {
     #expect(outcome.stderr.contains(says) == (mode == 0o700), "\(outcome.stderr)")
   }
 
+  @Test(
+    "warns of a leader's file that cannot be opened: its server would never lead",
+    arguments: [
+      ("storage: {dsn: DIR/registry.db}", "registry.db.leader"),
+      ("storage: {type: fs, dump_dir: DIR/state}", "state/leader"),
+    ])
+  func leadersFile(storage: String, name: String) async throws {
+    let directory = try stage(storage)
+    #expect(try await start(directory).exitCode == 0)
+    #expect(try await check(directory).stderr.isEmpty)
+    let file = directory.file(name)
+    try? FileManager.default.removeItem(at: file)
+    // Which nobody can open to write, whoever runs the test.
+    try FileManager.default.createDirectory(at: file, withIntermediateDirectories: true)
+    let outcome = try await check(directory)
+    #expect(outcome.exitCode == 0, "\(outcome.stderr)")
+    let says =
+      "\(directory.path(name)) cannot be opened: is a directory: this server would never lead"
+    #expect(outcome.stderr.contains(says), "\(outcome.stderr)")
+  }
+
   @Test("warns of a set 1 that prv.pem did not sign, and of one that ends or has ended")
   func keySets() async throws {
     let now = Int64(Date().timeIntervalSince1970)

@@ -168,6 +168,18 @@ import Testing
     }
   }
 
+  @Test(
+    "gives a leader's file that root makes to the owner of its directory, as whom the server runs",
+    .enabled(if: geteuid() == 0))
+  func ownerOfLock() async throws {
+    #expect(chown(directory.path("state"), 12_345, 23_456) == 0)
+    let leadership = try #require(try await store.lead())
+    await leadership.resign()
+    var status = stat()
+    #expect(stat(directory.path("state/leader"), &status) == 0)
+    #expect(status.st_uid == 12_345 && status.st_gid == 23_456)
+  }
+
   @Test("leads no longer once somebody removed the file that it holds")
   func removedLock() async throws {
     let leadership = try #require(try await store.lead())

@@ -150,6 +150,30 @@ import Testing
     #expect(try await store.lead() == nil)
   }
 
+  @Test(
+    "takes a lock for a leader's only if its holder may write the records, and says who holds it otherwise"
+  )
+  func strangersLock() async throws {
+    let (server, name, dsn) = try await database()
+    let (store, other) = (try PostgresStore(dsn: dsn), try PostgresStore(dsn: dsn))
+    let leadership = try #require(try await store.lead())
+    #expect(try await other.lead() == nil)
+    await leadership.resign()
+    try await server.run("CREATE ROLE stranger_\(name) LOGIN PASSWORD 'secret'")
+    let stranger = try PostgresConnection(
+      PostgresDSN("postgres://stranger_\(name):secret@127.0.0.1:\(server.port)/\(name)"))
+    _ = try stranger.query(
+      "SELECT pg_advisory_lock(1397969006, 'ssl_pinning_records'::regclass::oid::integer)")
+    let error = await #expect(throws: StoreError.self) { try await other.lead() }
+    #expect("\(error, default: "")".contains("the role stranger_\(name), which may not write"))
+    // A server of its own role may.
+    try await server.run("GRANT UPDATE ON ssl_pinning_records TO stranger_\(name)", in: name)
+    #expect(try await other.lead() == nil)
+    // It held the lock until here.
+    #expect(try stranger.query("SELECT 1").count == 1)
+    for store in [store, other] { await store.close() }
+  }
+
   @Test("leads at no standby, which has locks of its own and takes no writes")
   func standby() async throws {
     let server = try await PostgresServer.start()

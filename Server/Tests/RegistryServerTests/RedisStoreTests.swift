@@ -193,6 +193,29 @@ import Testing
     for server in [old, new] { try await server.stop() }
   }
 
+  @Test(
+    "leads after somebody else's key, also after one that would last for ever",
+    arguments: [nil, 86_400_000] as [Int?])
+  func endlessKey(lifetime: Int?) async throws {
+    let server = try await RedisServer.shared.value
+    let database = server.makeDatabase()
+    let store = try RedisStore(dsn: server.dsn(database))
+    try await server.run("SET", "ssl-pinning:leader", "a stranger", in: database)
+    if let lifetime {
+      try await server.run("PEXPIRE", "ssl-pinning:leader", "\(lifetime)", in: database)
+    }
+    #expect(try await store.lead() == nil)
+    var leadership: (any StoreLeadership)?
+    for _ in 0..<200 where leadership == nil {
+      // why: another one's key can only be tried again.
+      try await Task.sleep(nanoseconds: 100_000_000)
+      leadership = try await store.lead()
+    }
+    #expect(leadership != nil)
+    await leadership?.resign()
+    await store.close()
+  }
+
   @Test("leads no longer once somebody else has the key")
   func stolen() async throws {
     let server = try await RedisServer.shared.value

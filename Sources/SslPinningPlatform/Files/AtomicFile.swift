@@ -142,7 +142,7 @@ package struct AtomicFile: Hashable, Sendable {
   }
 
   private var lockPath: String { path + ".lock" }
-  private var directory: String {
+  var directory: String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }

@@ -24,6 +24,16 @@
       give(descriptor, to: place)
     }
 
+    /// The same of a file that is held open by its number, and is used without this type.
+    package static func giveToPlace(_ number: Int32, path: String) {
+      let file = AtomicFile(path: path, isOfItsPlace: true)
+      let held = Descriptor(fcntl(number, F_DUPFD_CLOEXEC, 0))
+      let folder = Descriptor(
+        retrying { open(file.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+      guard held.isOpen, folder.isOpen else { return }
+      file.giveToPlace(held, in: folder)
+    }
+
     /// Makes a directory as root, and gives it to the owner of the one above; false and `errno` if it was not made.
     func makeForPlace(_ folder: String) -> Bool {
       let names = folder.split(separator: "/")

@@ -43,6 +43,8 @@ public struct ServerAlert: Sendable, Hashable {
     case clock
     /// The certificate that this server shows its own callers ends soon, or has ended. About the server, of no document.
     case listenerCertificateEnds = "listener-certificate-ends"
+    /// No server leads on the store, as far as this one sees: nobody watches. About the server, of no document.
+    case nobodyLeads = "nobody-leads"
     /// The store goes by another signing key than this server's: nothing is decided or signed.
     case otherSigningKey = "other-signing-key"
     /// What the store has of the document is not as a server with the key wrote it, or is gone: nothing is

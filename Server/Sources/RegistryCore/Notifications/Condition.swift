@@ -96,7 +96,7 @@ package struct Condition: Sendable, Hashable {
     switch kind {
     // Nobody leads on a store that does not answer, or is not believed.
     case .alert(.clock), .alert(.storing), .alert(.sealBroken), .alert(.otherSigningKey),
-      .alert(.listenerCertificateEnds), .storeAway, .tokenEnds, .refusalsRise:
+      .alert(.listenerCertificateEnds), .alert(.nobodyLeads), .storeAway, .tokenEnds, .refusalsRise:
       false
     default: true
     }

@@ -168,6 +168,7 @@ extension AdministrationRoutes {
       documents: await administration.snapshots(), version: version,
       clock: administration.clock.standing, isLeader: isLeading(),
       readiness: services.health.readiness(of: services.published),
+      leaderAbsence: services.health.leaderAbsence,
       awaitedStore: services.health.awaitedStore,
       silences: services.metrics?.vantages.silences ?? [:],
       left: services.health.leftDocuments(at: administration.clock.now()).map(\.alert),

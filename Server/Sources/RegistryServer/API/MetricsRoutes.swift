@@ -121,6 +121,7 @@ struct MetricsRoute: Sendable {
     let standing = clock.standing
     if standing.doubtedSince != nil { alerts[ServerAlert.Kind.clock.rawValue] = 1 }
     if let end = health.listenerEnd { alerts[end.kind.name] = 1 }
+    if let absence = health.leaderAbsence { alerts[absence.kind.name] = 1 }
     for (_, alert) in health.leftDocuments(at: standing.time) {
       alerts[alert.kind.rawValue, default: 0] += 1
     }

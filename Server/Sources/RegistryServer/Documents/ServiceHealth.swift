@@ -15,6 +15,7 @@ final class ServiceHealth: Sendable {
     var leftDocuments: [String: Int64] = [:]
     var unwrittenCopies: [String: UnwrittenCopy] = [:]
     var listener: ListenerEnd?
+    var leader = LeaderSight()
     var isStopping = false
   }
 
@@ -102,6 +103,20 @@ final class ServiceHealth: Sendable {
     return Condition.listenerEnd(listener.end, at: listener.now())
   }
 
+  /// This server leads from now on, or another one does.
+  func seesLeader() { state.withLock { $0.leader.sees() } }
+
+  /// This server does not lead, and cannot see that another one does.
+  ///
+  /// - Parameter elapsed: seconds of a clock that is never set.
+  /// - Returns: whether ``leaderAbsence`` begins with it.
+  func missesLeader(_ reason: String, at now: Int64, elapsed: Int64) -> Bool {
+    state.withLock { $0.leader.misses(reason, at: now, elapsed: elapsed) }
+  }
+
+  /// That nobody leads, as far as this server sees; `nil` if somebody does, or did a moment ago.
+  var leaderAbsence: Condition? { state.withLock(\.leader.absence) }
+
   /// A document that was published is not configured any more.
   ///
   /// - Parameter signed: when it was signed last, in Unix seconds.
@@ -177,6 +192,7 @@ final class ServiceHealth: Sendable {
         missingFirstProbes: state.missingFirstProbes,
         failures: state.failures, refusedConfiguration: state.refusedConfiguration,
         clockTrouble: state.clockTrouble, listenerTrouble: listenerTrouble,
+        leaderTrouble: state.leader.absence?.message,
         awaitedStore: state.awaitedStore?.reason,
         isStopping: state.isStopping)
     }
@@ -216,6 +232,8 @@ struct HealthFacts: Sendable, Equatable {
   var clockTrouble: String?
   /// That the certificate of the server's own listener ends soon, or has ended; `nil` if it has time.
   var listenerTrouble: String?
+  /// That nobody leads, as far as this server sees; `nil` if somebody does.
+  var leaderTrouble: String?
   /// Why the store has not answered since the server started; `nil` once it did.
   var awaitedStore: String?
   /// Whether the server is about to stop.
@@ -256,7 +274,7 @@ struct HealthFacts: Sendable, Equatable {
   ///   documents of all others out of service, but one that was merely not probed yet should not
   ///   be answered for.
   /// - The end of the listener's certificate does not make it unready: a proxy in front may not look at it.
-  /// - A store that fails does not make it unready: the last documents are still right.
+  /// - A store that fails does not make it unready, nor does it that nobody leads: the last documents are still right.
   /// - One that has not answered since the start does: what is published then are copies, which nobody keeps true.
   /// - One that is not believed does, by another signing key or a broken seal: nothing is decided here, so no
   ///   changed key is published, and who rolls out a wrong key is stopped by it.
@@ -270,7 +288,7 @@ struct HealthFacts: Sendable, Equatable {
     reasons += waiting
     reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.reason)" }
     reasons += refusedConfiguration.map { ["the configuration was not read again: \($0)"] } ?? []
-    reasons += [clockTrouble, listenerTrouble].compactMap(\.self)
+    reasons += [clockTrouble, listenerTrouble, leaderTrouble].compactMap(\.self)
     return HealthReport(
       status: isReady ? "ready" : "not ready", isGood: isReady, reasons: reasons, kinds: kinds)
   }
@@ -283,6 +301,7 @@ struct HealthFacts: Sendable, Equatable {
     if refusedConfiguration != nil { kinds.insert(.configuration) }
     if clockTrouble != nil { kinds.insert(.clock) }
     if listenerTrouble != nil { kinds.insert(.listener) }
+    if leaderTrouble != nil { kinds.insert(.leader) }
     return HealthReport.Kind.allCases.filter(kinds.contains)
   }
 
@@ -344,6 +363,8 @@ struct HealthReport: Sendable, Equatable {
     case clock
     /// The certificate of the server's own listener ends soon, or has ended.
     case listener
+    /// Nobody leads on the store, as far as this server sees.
+    case leader
   }
 
   /// The same without names.

@@ -4,8 +4,8 @@ import SslPinningRules
 /// Finds out what holds, out of all that this server knows.
 ///
 /// - What probes show is told by the server that leads. Another one knows it, too, and would tell it twice.
-/// - What each server sees for itself, as a store that does not answer it or is not believed, or a copy that it cannot write,
-///   or its listener's certificate, is told by each.
+/// - What each server sees for itself, as a store that does not answer it or is not believed, that nobody leads, or a copy that it
+///   cannot write, or its listener's certificate, is told by each.
 actor ConditionSurvey {
   private let duty: Replication
   private let services: CoordinatorServices
@@ -88,6 +88,7 @@ actor ConditionSurvey {
           .storeAway, since: store.since,
           message: "it has not answered since the start, and nothing is decided: \(store.reason)"))
     }
+    if let absence = services.health.leaderAbsence { found.append(absence) }
     let verified = metrics.service.verifiedReports
     trend.count(Int(clamping: verified - min(reported, verified)), at: now)
     reported = verified

@@ -78,6 +78,7 @@ public struct ConfigurationTrial: Sendable {
         TakenOutEndpoints.message($0, document.file, state)
       }
     }
+    warnings += [configuration.storage.leadershipWarning].compactMap(\.self)
     warnings += PublishingTrial.warnings(configuration, signer)
     self.warnings = told.withLock { $0 } + warnings
   }
@@ -134,6 +135,21 @@ extension StorageConfiguration {
       _ = try RedisConnection(try RedisDSN(dsn, isInsecure: isInsecure))
       return true
     }
+  }
+
+  /// That nobody could lead on a store that is there, without making anything; `nil` if nothing is known to keep a server from it.
+  fileprivate var leadershipWarning: String? {
+    let problem: StoreError?
+    switch self {
+    case .sqlite(let path): problem = SQLiteStore.leadershipProblem(path: path)
+    case .fileSystem(let directory):
+      problem = FileSystemStore.leadershipProblem(directory: directory)
+    case .memory, .postgres, .redis: problem = nil
+    }
+    guard case .cannotOpen(let path, let reason)? = problem else { return nil }
+    return
+      "\(path) cannot be opened: \(reason): this server would never lead, and publish no changed"
+      + " key; hint: give it to the user that the server runs as"
   }
 
   /// Whether what is not there could be made: in the nearest directory above that is.

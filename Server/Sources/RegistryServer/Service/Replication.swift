@@ -140,8 +140,18 @@ final class Replication: Sendable {
       do throws(StoreError) {
         leadership = try await store.lead()
         isFollowing = leadership == nil
+        // Nobody leads on a store that is not believed, either: that is told by itself.
+        health.seesLeader()
       } catch {
         log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
+        if health.missesLeader("\(error)", at: clock.now(), elapsed: clock.elapsed()) {
+          log.event(
+            .error, "nobody_leads",
+            [
+              "reason": "\(error)",
+              "message": "changed keys are not published until a server leads",
+            ])
+        }
       }
       let followed = state.withLock { [isFollowing] state in
         defer { state.isFollowing = isFollowing }

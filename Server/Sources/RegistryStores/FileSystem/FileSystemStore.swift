@@ -47,8 +47,15 @@ public final class FileSystemStore: RegistryStore {
       throw .cannotOpen(path: records, errno: errno)
     }
     Self.flush(directory: directory)
-    leaderships = FileLeaderships(path: directory + "/leader")
+    leaderships = FileLeaderships(path: Self.leader(in: directory))
   }
+
+  /// Why no server could lead on this store as this user; `nil` if nothing is known to keep it from that. Makes nothing.
+  package static func leadershipProblem(directory: String) -> StoreError? {
+    FileLock.problem(leader(in: directory))
+  }
+
+  private static func leader(in directory: String) -> String { directory + "/leader" }
 
   public func record(named name: String) async throws(StoreError) -> StoredRecord? {
     try await run(reading, name) { folder throws(StoreError) in

@@ -8,6 +8,7 @@ import TLSTools
 /// - Whoever leads waits on the connection: its end is noticed at once, and silence by asking every
 ///   second.
 /// - A table that was restored is another one, and so is its lock: who has the old one leads no more.
+/// - Every role that may connect can take the lock. One that may not write the records is no server: nobody leads then.
 /// - A standby hands out locks of its own, and takes no writes: nobody leads there.
 final class PostgresLeaderships: Sendable {
   private static let table = "'ssl_pinning_records'::regclass::oid::integer"
@@ -15,6 +16,15 @@ final class PostgresLeaderships: Sendable {
   private static let holding =
     "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
     + " AND classid = 1397969006 AND objid = 'ssl_pinning_records'::regclass::oid"
+
+  /// Who holds the lock of the table that has the name, and is no server: a role of another name that may not write there.
+  private static let stranger =
+    "SELECT a.usename::text, a.pid::text FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
+    + " WHERE l.locktype = 'advisory' AND l.granted AND l.classid = 1397969006 AND l.objsubid = 2"
+    + " AND l.objid = 'ssl_pinning_records'::regclass::oid"
+    + " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    + " AND a.usename <> session_user"
+    + " AND NOT has_table_privilege(a.usesysid, 'ssl_pinning_records'::regclass, 'UPDATE')"
 
   private let open: @Sendable () throws(StoreError) -> PostgresConnection
   private let queue = WorkQueue("leadership")
@@ -52,8 +62,14 @@ final class PostgresLeaderships: Sendable {
         try connection.query("SELECT pg_try_advisory_lock(1397969006, \(Self.table))")
           .first?.integer(0) == 1
       else {
+        // Without an answer it counts as a server's, as most do.
+        let stranger = (try? connection.query(Self.stranger))?.first
         state.withLock { $0.candidate = connection }
-        return nil
+        guard let stranger else { return nil }
+        throw .failed(
+          operation: "leading",
+          reason: "the role \(stranger.text(0)), which may not write to ssl_pinning_records, holds"
+            + " the lock of the leader; hint: pg_terminate_backend(\(stranger.text(1)))")
       }
       return hold(connection)
     }

@@ -34,9 +34,9 @@ final class RedisLeaderships: Sendable {
       guard !state.withLock({ $0.isClosed }) else { throw .closed }
       guard state.withLock({ $0.lease?.term.isOver ?? true }) else { return nil }
       let (start, token) = (ContinuousClock.now, token())
-      let answer = try connected().command(
-        "SET", RedisWord(key), RedisWord(token), "NX", "PX", "\(RedisLease.lifetime)")
-      guard answer.text == "OK" else { return nil }
+      let answer = try connected().run(
+        RedisScripts.take, keys: [key], ["\(token)", "\(RedisLease.lifetime)"])
+      guard answer.number == 1 else { return nil }
       let lane = LeaseLane(key: key, token: token, open: open)
       let lease = RedisLease(from: start, renew: lane.renew, release: lane.release)
       state.withLock { $0.lease = lease }

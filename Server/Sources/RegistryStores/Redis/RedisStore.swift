@@ -7,7 +7,7 @@ import SslPinningPlatform
 /// - Changes come over a connection of their own (`SUBSCRIBE`). When it was lost, all records may
 ///   have changed.
 /// - The leader holds a key with a random token that Redis forgets after 5 s, and renews it every
-///   second.
+///   second. A key that would last longer is no server's: it is given 5 s, too.
 /// - A cut network, a hanging server and a restart end in an error within seconds; the next call
 ///   connects anew.
 ///
@@ -182,6 +182,14 @@ enum RedisScripts {
     redis.call('LTRIM', KEYS[1], count, -1)
     redis.call('SET', KEYS[2], gone + count)
     return count
+    """
+
+  /// Key: leader. Arguments: token, milliseconds. A key that lasts for longer, or for ever, would keep everybody from leading.
+  static let take = """
+    if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+    local left = redis.call('PTTL', KEYS[1])
+    if left < 0 or left > tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+    return 0
     """
 
   /// Key: leader. Arguments: token, milliseconds.

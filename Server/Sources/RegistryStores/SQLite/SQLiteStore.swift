@@ -43,10 +43,17 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
   private init(_ path: String, for access: SQLiteConnection.Access) throws(StoreError) {
     let connection = try Self.connect(to: path, for: access)
     (self.path, self.access) = (path, access)
-    leaderships = FileLeaderships(path: path + ".leader")
+    leaderships = FileLeaderships(path: Self.leader(of: path))
     dataVersion = try connection.dataVersion()
     self.connection = connection
   }
+
+  /// Why no server could lead on this store as this user; `nil` if nothing is known to keep it from that. Makes nothing.
+  package static func leadershipProblem(path: String) -> StoreError? {
+    FileLock.problem(leader(of: path))
+  }
+
+  private static func leader(of path: String) -> String { path + ".leader" }
 
   private static func connect(
     to path: String, for access: SQLiteConnection.Access

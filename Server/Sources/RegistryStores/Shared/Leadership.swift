@@ -107,13 +107,15 @@ final class FileLock: Sendable {
   private let path: String
   private let descriptor: Int32
 
-  /// Takes the lock if nobody has it, in this process or another; makes the file where missing.
+  /// Takes the lock if nobody has it, in this process or another; makes the file where missing. What root makes is the
+  /// directory's owner's, as whom the server runs.
   ///
   /// - Returns: `nil` where somebody has it.
   /// - Throws: ``StoreError/cannotOpen(path:reason:)``.
   static func take(_ path: String) throws(StoreError) -> FileLock? {
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .cannotOpen(path: path, errno: errno) }
+    AtomicFile.giveToPlace(descriptor, path: path)
     let lock = FileLock(path: path, descriptor: descriptor)
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       switch errno {
@@ -123,6 +125,17 @@ final class FileLock: Sendable {
       }
     }
     return lock.isInPlace ? lock : nil
+  }
+
+  /// Why nobody could take the lock as this user; `nil` if somebody could, or the file is not there. Makes nothing.
+  static func problem(_ path: String) -> StoreError? {
+    let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor < 0 else {
+      close(descriptor)
+      return nil
+    }
+    let code = errno
+    return code == ENOENT ? nil : .cannotOpen(path: path, errno: code)
   }
 
   private init(path: String, descriptor: Int32) {

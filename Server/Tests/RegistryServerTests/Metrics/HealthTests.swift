@@ -49,6 +49,10 @@ struct HealthTests {
       facts: HealthFacts(hasDocument: true, missingFirstProbes: 0, failures: ["a": Self.full]),
       isStarted: true, isReady: true),
     Case(
+      name: "nobody leads",
+      facts: HealthFacts(hasDocument: true, missingFirstProbes: 0, leaderTrouble: "nobody leads"),
+      isStarted: true, isReady: true),
+    Case(
       name: "stopping",
       facts: HealthFacts(hasDocument: true, missingFirstProbes: 0, isStopping: true),
       isStarted: true, isReady: false),

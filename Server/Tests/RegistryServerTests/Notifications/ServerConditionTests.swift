@@ -115,6 +115,42 @@ struct ServerConditionTests {
     await receiver.stop()
   }
 
+  @Test(
+    "when nobody leads for two minutes, as readiness, the overview, the log and metrics do, and when a server leads again"
+  )
+  func nobodyLeads() async throws {
+    let scripted = try ScriptedService(
+      storage: "{type: fs, dump_dir: \"DIR/state\"}", more: notify)
+    let server = AdministeredService(scripted: scripted)
+    scripted.observer.show(.accepted(pin(1)), at: Self.host)
+    // Which nobody can lock, whoever runs the test.
+    let lock = scripted.directory.path("state/leader")
+    try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: true)
+    try await scripted.start(isLeading: false)
+    #expect(await eventually { !scripted.log.events("leadership_unknown").isEmpty })
+    #expect(scripted.log.events("nobody_leads").isEmpty)
+    #expect(try await server.call("GET", "/overview")["alertsTotal"] == 0)
+    scripted.clock.advance(LeaderSight.patience)
+    #expect(await isTold("nobody-leads", "begun"))
+    let begun = try #require(told("nobody-leads").first).json
+    #expect(begun["severity"] == "warning")
+    #expect(begun["message"]?.stringValue?.contains("cannot open \(lock)") == true)
+    #expect(scripted.log.events("nobody_leads").count == 1)
+    let overview = try await server.call("GET", "/overview")
+    #expect(overview["alertsTotal"] == 1 && overview["leader"] == false)
+    #expect(overview["alerts", "0", "kind"]?.stringValue == "nobody-leads")
+    let report = scripted.service.health.facts(of: scripted.service.documents).readiness
+    #expect(report.kinds.contains(.leader))
+    #expect(report.reasons.contains { $0.hasPrefix("nobody leads") })
+    let page = try await PrometheusPage(scripted.get("/metrics").body)
+    #expect(page.samples["ssl_pinning_alerts{kind=\"nobody-leads\"}"] == 1)
+    try FileManager.default.removeItem(atPath: lock)
+    #expect(await isTold("nobody-leads", "begun", "over"))
+    #expect(await eventually { scripted.service.currentDocument("\(Self.host).json") != nil })
+    await server.stop()
+    await receiver.stop()
+  }
+
   @Test("when apps report more refusals of chains of an authority than usual, and when that ends")
   func risingRefusals() async throws {
     let now = TestClock().now()

@@ -82,6 +82,8 @@ struct ServerOverview {
   let clock: ClockStanding
   let isLeader: Bool
   let readiness: (isReady: Bool, reasons: [String])
+  /// That nobody leads, as far as this server sees.
+  var leaderAbsence: Condition?
   var awaitedStore: ServiceHealth.AwaitedStore?
   /// The vantage points that do not answer.
   var silences: [String: VantageMetrics.Silence] = [:]
@@ -97,6 +99,10 @@ struct ServerOverview {
     let views = documents.map(DocumentView.init)
     var alerts = self.alerts(of: views)
     if let alert = clock.alert { alerts.append(("", alert)) }
+    if let absence = leaderAbsence {
+      alerts.append(
+        ("", ServerAlert(kind: .nobodyLeads, message: absence.message, since: absence.since)))
+    }
     if let store = awaitedStore {
       let message = "the store has not answered since the start: \(store.reason)"
       alerts.append(("", ServerAlert(kind: .storing, message: message, since: store.since)))

@@ -51,6 +51,7 @@ export const alertKinds = {
   storing: ["bad", "Cannot store"],
   clock: ["bad", "Clock not believed"],
   "listener-certificate-ends": ["bad", "This server's own certificate ends"],
+  "nobody-leads": ["bad", "Nobody watches"],
   "mass-change": ["bad", "Many endpoints changed at once"],
   "key-withdrawn": ["bad", "Key was there for a moment"],
   "too-many-keys": ["bad", "Too many new keys at once"],

@@ -69,7 +69,7 @@ function refusingPanel({ refusing: { total, since, endpoints }, isHeld, groups, 
     !isHeld ? null : element("p", null, link("Look at the keys that are held", "#/pending")));
 }
 
-function healthPanel({ readiness, leader, version, time, documents, alertsTotal, refusing, reports }) {
+function healthPanel({ readiness, leader, version, time, documents, alerts, alertsTotal, refusing, reports }) {
   // Beside an outage nothing is said in green.
   const state = (name) => (refusing.total > 0 ? calmBadge(name) : stateBadge(name));
   const isCalm = alertsTotal === 0 && readiness.reasons.length === 0 && refusing.total === 0;
@@ -84,7 +84,8 @@ function healthPanel({ readiness, leader, version, time, documents, alertsTotal,
       "dl", { class: "tiles" },
       tile("This server", readiness.ready ? state("ready") : stateBadge("not-ready"), element("span", null, `version ${version}`)),
       tile("Role", state(leader ? "leader" : "follower"),
-        element("span", null, leader ? "it watches and signs" : "another server watches and signs")),
+        element("span", null, leader ? "it watches and signs"
+          : alerts.some(({ kind }) => kind === "nobody-leads") ? "nobody watches and signs" : "another server watches and signs")),
       tile("Endpoints", sum((document) => document.endpoints).toLocaleString("en"),
         element("span", null, `in ${plural(documents.length, "document")}`)),
       tile("Active keys", sum((document) => document.counts.active).toLocaleString("en"),
