@@ -72,6 +72,29 @@ extension ConsoleTests {
       await server.stop()
     }
 
+    @Test("says that another server watches, unless nobody leads")
+    func nobodyLeads() async throws {
+      func overview(alert kind: String) -> String {
+        """
+        {"version":"1","time":1,"leader":false,"readiness":{"ready":true,"reasons":[]},
+         "clock":{"believed":true,"wall":1,"synchronized":true},"documents":[],
+         "refusing":{"total":0,"since":null,"endpoints":[]},"alertsTotal":1,
+         "alerts":[{"file":"","kind":"\(kind)","endpoint":null,"pin":null,"message":"m","since":1}],
+         "expiriesTotal":0,"expiries":[],"reports":null}
+        """
+      }
+      let server = try CannedServer()
+      server.answer("overview", overview(alert: "listener-certificate-ends"))
+      let page = try await ConsolePage.open(server.origin, token: "any")
+      try await page.wait(for: "another server watches and signs", in: "[data-key=health]")
+      server.answer("overview", overview(alert: "nobody-leads"))
+      try await page.browser.reload()
+      try await page.wait(for: "nobody watches and signs", in: "[data-key=health]")
+      #expect(try await page.text("[data-key=section-alerts]").contains("Nobody watches"))
+      #expect(try await page.troubles() == [])
+      await server.stop()
+    }
+
     @Test("tells a vantage point that is silent by its own name, and what it does not do meanwhile")
     func silentPoint() async throws {
       let stage = try ConsoleStage(
