@@ -118,8 +118,10 @@ struct AdminTests {
     #expect(try await stage.server.terminate(seconds: 30).exitCode == 0)
   }
 
-  /// What `admin pending` says of a server that is none.
-  private func pending(at server: LocalHTTPServer) async throws -> ChildProcess.Outcome {
+  /// What `admin pending`, or another command, says of a server that is none.
+  private func pending(
+    at server: LocalHTTPServer, asking words: [String] = ["pending"]
+  ) async throws -> ChildProcess.Outcome {
     let stage = try GetStage()
     _ = try await Tool.run("keys", "generate", "--out", stage.directory.path("tls"))
     try stage.directory.write(
@@ -129,8 +131,27 @@ struct AdminTests {
       tls: {dir: \(stage.directory.path("tls"))}
       """, to: "config.yaml")
     return try await Tool.run(
-      "admin", "pending", "--server", "http://127.0.0.1:\(server.port)", "--config-path",
-      stage.directory.path(), "--name", "ada")
+      ["admin"] + words + [
+        "--server", "http://127.0.0.1:\(server.port)", "--config-path", stage.directory.path(),
+        "--name", "ada",
+      ])
+  }
+
+  @Test("what is only proposed is said with how and until when another person confirms it")
+  func proposed() async throws {
+    let pin = String(repeating: "A", count: 43) + "="
+    let proposal = #"{"id": "0123456789abcdef", "expires": 1700000000}"#
+    let pages = try LocalHTTPServer { _ in
+      .text(
+        #"{"pin": "\#(pin)", "changes": [], "warnings": [], "proposal": \#(proposal)}"#, status: 202
+      )
+    }
+    let outcome = try await pending(at: pages, asking: ["deny", pin, "--why", "stolen"])
+    #expect(outcome.exitCode == 0, "\(outcome)")
+    #expect(
+      outcome.stdout
+        == "proposed, and not done: another person confirms it by ssl-pinning admin confirm"
+        + " 0123456789abcdef, until 2023-11-14T22:13:20Z\n")
   }
 
   @Test("every key that waits is listed, and not those of the server's first page alone")

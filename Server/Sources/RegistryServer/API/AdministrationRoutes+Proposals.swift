@@ -42,7 +42,7 @@ extension AdministrationRoutes {
         pin: pin,
         why: why, warnings: warnings, basis: basis, who: call.administrator.name,
         token: call.administrator.tokenID, at: now,
-        expires: min(now + Proposal.life, call.administrator.expires)))
+        expires: now + Proposal.life))
     proposals.tell(.warn, "change_proposed", proposal)
     var body = members
     body["changes"] = .array([])

@@ -36,7 +36,8 @@ struct Proposal: Sendable, Equatable {
   /// When somebody last said that a confirmation is being carried out; `nil` while it waits. No part of what it is.
   var confirming: Int64?
 
-  /// How long it can be confirmed, in seconds, if its token counts as long.
+  /// How long it can be confirmed, in seconds, also if its token ends before that by its time: the token counted when it was proposed,
+  /// and tools use one of a minute. A revoked token, or another key of all tokens, ends it.
   static let life: Int64 = 86_400
   /// A mark that stays as it is for so many seconds is nobody's any more: whoever carried it out was ended.
   static let longestConfirmation: Int64 = 120

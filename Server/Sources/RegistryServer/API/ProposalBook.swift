@@ -22,6 +22,15 @@ final class ProposalBook: Sendable {
   /// The marks that the record has, by id, and when this server first saw each.
   private let marks = Locked<[String: SeenMark]>([:])
 
+  /// What became of those that ended last, as far as this server saw it: for whoever looks for one.
+  private let ended = Locked<[(id: String, how: Ending)]>([])
+
+  private enum Ending: String {
+    case confirmed = "it was confirmed"
+    case withdrawn = "it was taken back"
+    case expired = "it expired: a proposal waits for a day"
+  }
+
   private struct SeenMark {
     let mark: Int64
     let since: Int64
@@ -63,9 +72,11 @@ final class ProposalBook: Sendable {
 
   /// Takes one out: nobody wants it any more.
   func withdraw(_ id: String, at now: Int64) async throws(APIError) -> Proposal {
-    try await change(at: now) { proposals throws(APIError) in
+    let proposal: Proposal = try await change(at: now) { proposals throws(APIError) in
       proposals.remove(at: try place(of: id, in: proposals, at: now))
     }
+    note(.withdrawn, [id])
+    return proposal
   }
 
   /// Marks one: it is being carried out, by ``carryOut(_:clock:_:)``, until ``settle(_:isMade:at:)`` says what came of it.
@@ -128,6 +139,7 @@ final class ProposalBook: Sendable {
         if isMade { return proposals.removeAll { $0.id == proposal.id } }
         if let place = proposals.firstIndex(of: proposal) { proposals[place].confirming = nil }
       }
+      if isMade { note(.confirmed, [proposal.id]) }
     } catch { tell(.warn, isMade ? "proposal_left" : "proposal_marked", proposal) }
   }
 
@@ -156,13 +168,22 @@ final class ProposalBook: Sendable {
     }
   }
 
+  /// Notes what became of proposals.
+  private func note(_ ending: Ending, _ ids: [String]) {
+    ended.withLock { ended in
+      ended.removeAll { ids.contains($0.id) }
+      ended += ids.map { (id: $0, how: ending) }
+      ended.removeFirst(max(0, ended.count - Self.most))
+    }
+  }
+
   private func place(
     of id: String, in proposals: [Proposal], at now: Int64
   ) throws(APIError) -> Int {
     guard let place = proposals.firstIndex(where: { $0.id == id }) else {
-      throw APIError(
-        404, "no such proposal",
-        hint: "it was confirmed, taken back, or expired; admin pending lists what waits")
+      let ending = ended.withLock { ended in ended.first(where: { $0.id == id })?.how }
+      let how = ending?.rawValue ?? "it expired, was taken back, or was confirmed"
+      throw APIError(404, "no such proposal", hint: "\(how); admin pending lists what waits")
     }
     guard !isBeingConfirmed(proposals[place], at: now) else {
       throw APIError(
@@ -182,6 +203,7 @@ final class ProposalBook: Sendable {
     for _ in 0..<16 {
       let expired = proposals.filter { isOver($0, at: now) }
       proposals.removeAll { isOver($0, at: now) }
+      note(.expired, expired.map(\.id))
       let value = try edit(&proposals)
       let record = JSONValue.object(["proposals": .array(proposals.map { .object($0.stored) })])
       let outcome = try await asking { [version] () async throws(StoreError) in

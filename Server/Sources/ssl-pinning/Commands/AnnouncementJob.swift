@@ -284,7 +284,7 @@ struct AnnouncementJob {
   /// Whether this key waits for a second person, as far as it is known. Each request for it may be another text, and
   /// would be another proposal: so many that nobody of this name could propose anything else.
   func isProposed(_ pin: SPKIPin, at now: Int64) -> Bool {
-    // For a day: then a proposal is over.
+    // For a day: then a proposal is over, whatever the token that it was made with.
     proposed.map { $0.pin == pin.base64 && (0..<86_400).contains(now - $0.since) } ?? false
   }
 

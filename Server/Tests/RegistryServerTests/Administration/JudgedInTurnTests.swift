@@ -167,23 +167,76 @@ struct JudgedInTurnTests {
     await service.stop()
   }
 
-  @Test("a proposal waits no longer than the token counts that proposed it")
-  func endedWithItsToken() async throws {
-    let service = try await AdministeredService.running(more: Self.on)
-    let issued = service.scripted.clock.now()
-    let token = try service.token("alice", issued: issued, ttl: 600)
+  /// As `ssl-pinning admin` proposes it, whose token counts for a minute.
+  private static func proposeByTool(
+    _ service: AdministeredService
+  ) async throws -> (id: String, token: String) {
+    let token = try service.token("alice", ttl: 60)
     let proposed = try await service.call(
-      "POST", "/denials", Self.deny(pin(9)), headers: ["Authorization": "Bearer \(token)"])
+      "POST", "/denials", deny(pin(9)), headers: ["Authorization": "Bearer \(token)"])
     #expect(proposed.status == 202, "\(proposed.json)")
-    #expect(proposed["proposal", "expires"]?.integerValue == issued + 600)
-    let id = try #require(proposed["proposal", "id"]?.stringValue)
-    let (late, _) = try await Self.propose(service, "/denials", Self.deny(pin(8)))
-    service.scripted.clock.advance(600)
-    let open = try await Self.call(service, as: "reader", "GET", "/proposals")
-    #expect(open["proposals"]?.arrayValue?.count == 1)
-    #expect(open["proposals", "0", "id"] == .string(late))
-    #expect(try await Self.confirm(service, as: "bob", id).status == 404)
-    #expect(try await Self.confirm(service, as: "bob", late).status == 200)
+    let end = service.scripted.clock.now() + Proposal.life
+    #expect(proposed["proposal", "expires"]?.integerValue == end)
+    return (try #require(proposed["proposal", "id"]?.stringValue), token)
+  }
+
+  @Test(
+    "what the tool proposes by a token of a minute can be confirmed for a day, and is over then",
+    arguments: [(0, 200), (60, 200), (3600, 200), (86_399, 200), (86_400, 404)] as [(Int64, Int)])
+  func outlivesItsToken(later: Int64, status: Int) async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    let (id, _) = try await Self.proposeByTool(service)
+    service.scripted.clock.advance(later)
+    let answer = try await Self.confirm(service, as: "bob", id)
+    #expect(answer.status == status, "\(answer.json)")
+    #expect(try await Self.denied(service).isEmpty == (status != 200))
+    // Whoever comes later is told what became of it.
+    let late = try await Self.confirm(service, as: "carol", id)
+    #expect(late.status == 404)
+    let how = status == 200 ? "it was confirmed" : "it expired"
+    #expect(late.hint?.hasPrefix(how) == true, "\(late.json)")
+    await service.stop()
+  }
+
+  @Test(
+    "what a token proposed that is over by now is not confirmed if the token was revoked, or the key of all tokens changed",
+    arguments: [("", 200), ("revoked", 403), ("key", 409)])
+  func endedWithItsToken(how: String, status: Int) async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    let (id, token) = try await Self.proposeByTool(service)
+    service.scripted.clock.advance(3600)
+    let ended = how == "revoked" ? ", revoked_tokens: ['\(AdminTokenIssuer.id(of: token))']" : ""
+    let key = how == "key" ? ", key: a-key-for-the-tokens" : ""
+    try await service.scripted.reload(
+      keys: Self.keys, server: key, more: "ui: {second_person: true\(ended)}")
+    let issuer = try AdminTokenIssuer(
+      configuration(
+        """
+        keys: \(Self.keys)
+        server: {listen: "127.0.0.1:0"\(key)}
+        tls: {dir: "\(service.scripted.directory.path())"}
+        """))
+    let bob = try issuer.token(for: "bob", at: service.scripted.clock.now(), ttl: 60)
+    let answer = try await service.call(
+      "POST", "/proposals/\(id)/confirm", "{}", headers: ["Authorization": "Bearer \(bob)"])
+    #expect(answer.status == status, "\(answer.json)")
+    let document = try #require(service.scripted.service.duty.coordinators.first)
+    #expect(await document.state.deniedPins.contains(pin(9)) == (status == 200))
+    await service.stop()
+  }
+
+  @Test(
+    "whoever looks for a proposal that was taken back is told so, and of one that never was all that can be"
+  )
+  func takenBack() async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    let (id, _) = try await Self.proposeByTool(service)
+    let back = try await Self.call(service, as: "bob", "POST", "/proposals/\(id)/withdraw", "{}")
+    #expect(back.status == 200, "\(back.json)")
+    let late = try await Self.confirm(service, as: "bob", id)
+    #expect(late.status == 404 && late.hint?.hasPrefix("it was taken back;") == true)
+    let none = try await Self.confirm(service, as: "bob", "0123456789abcdef")
+    #expect(none.hint?.hasPrefix("it expired, was taken back, or was confirmed;") == true)
     await service.stop()
   }
 

@@ -1,5 +1,6 @@
 import CanonicalJSON
 import Foundation
+import SslPinningRules
 
 /// `admin confirm`, `admin withdraw`: changes that need two people (`ui.second_person`).
 enum AdminProposals {
@@ -70,6 +71,8 @@ extension AdminCall {
   func say(_ line: String, _ answer: JSONObject) throws(CommandFailure) {
     guard let proposal = answer["proposal"]?.objectValue else { return try say(line) }
     let id = proposal["id"]?.stringValue ?? ""
-    try say("proposed, and not done: another person confirms it by ssl-pinning admin confirm \(id)")
+    let end = proposal["expires"]?.integerValue.map { ", until \(RFC3339.text($0))" } ?? ""
+    try say(
+      "proposed, and not done: another person confirms it by ssl-pinning admin confirm \(id)\(end)")
   }
 }
