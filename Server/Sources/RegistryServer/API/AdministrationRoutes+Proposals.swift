@@ -46,13 +46,45 @@ extension AdministrationRoutes {
     proposals.tell(.warn, "change_proposed", proposal)
     var body = members
     body["changes"] = .array([])
-    let meanwhile =
-      if case .deny = command {
-        ["the key is not denied yet: revoke takes it off a list at once, and needs one person"]
-      } else { [String]() }
-    body["warnings"] = .texts(warnings + meanwhile)
+    body["warnings"] = .texts(warnings + Self.meanwhile(command, in: documents, request))
     body["proposal"] = proposal.shown
     return APIResponse(status: 202, body: body)
+  }
+
+  /// What one person can do about a key until its denial is confirmed. To revoke it, too, takes two while its servers show no other
+  /// listed key, or one person could cut apps off.
+  private static func meanwhile(
+    _ command: AdministrationCommand, in documents: [JudgedDocument],
+    _ request: DocumentState.Request
+  ) -> [String] {
+    guard case .deny(let pin, _) = command else { return [] }
+    let listing = documents.flatMap { document in
+      document.listing(pin).map { (file: document.file, id: $0.id) }
+    }
+    guard !listing.isEmpty else { return ["the key is not denied yet"] }
+    let forTwo = listing.filter { place in
+      let revocation = AdministrationCommand.revoke(
+        file: place.file, id: place.id, pin, force: false)
+      do throws(AdministrationError) {
+        try RegistryAdministration.rehearse(revocation, in: documents, request)
+        return false
+      } catch { return true }
+    }.map { "\($0.id) in \($0.file)" }
+    guard forTwo.isEmpty else {
+      return [
+        "the key is not denied yet, and to revoke it needs a second person, too: no other listed key"
+          + " would be left that is shown at \(list(forTwo))"
+      ]
+    }
+    return [
+      "the key is not denied yet: revoke takes it off a list at once, and needs one person; it is"
+        + " listed again if it is shown again under a known CA: only a denial lasts"
+    ]
+  }
+
+  private static func list(_ names: [String]) -> String {
+    names.prefix(50).joined(separator: ", ")
+      + (names.count > 50 ? ", and \(names.count - 50) more" : "")
   }
 
   /// What its request does not say: whom it locks out, for whom an endpoint would speak, and which keys a decision about many is
@@ -60,10 +92,6 @@ extension AdministrationRoutes {
   private static func consequences(
     of command: AdministrationCommand, _ hosts: [String], in documents: [JudgedDocument]
   ) -> [String] {
-    func list(_ names: [String]) -> String {
-      names.prefix(50).joined(separator: ", ")
-        + (names.count > 50 ? ", and \(names.count - 50) more" : "")
-    }
     var told: [String] = []
     if !hosts.isEmpty {
       let cause =

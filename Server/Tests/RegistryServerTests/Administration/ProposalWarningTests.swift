@@ -1,0 +1,85 @@
+import CanonicalJSON
+import SslPinningRules
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+
+@Suite("What two people are told about a proposal", .timeLimit(.minutes(3)))
+struct ProposalWarningTests {
+  private static let on = "ui: {second_person: true}"
+  private static let endpoint = AdministeredService.endpoint
+
+  private static func call(
+    _ service: AdministeredService, as name: String, _ method: String, _ path: String,
+    _ body: String? = nil
+  ) async throws -> AdministeredService.Answer {
+    let token = try service.token(name, ttl: 604_800)
+    return try await service.call(
+      method, path, body, headers: ["Authorization": "Bearer \(token)"])
+  }
+
+  private static func body(_ pin: SPKIPin, _ more: String = "") -> String {
+    #"{"pin":"\#(pin.base64)","why":"x"\#(more)}"#
+  }
+
+  private static func texts(_ value: JSONValue?) -> [String] {
+    value?.arrayValue?.compactMap(\.stringValue) ?? []
+  }
+
+  // MARK: - What one person can do meanwhile
+
+  /// The endpoint lists two keys and shows the second.
+  @Test(
+    "who proposes a denial is told to revoke the key only if one person may",
+    arguments: [(2, true, 409), (1, false, 200)] as [(UInt8, Bool, Int)])
+  func revocation(key: UInt8, isShownAlone: Bool, status: Int) async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    await service.show(pin(2))
+    try #require(try await service.published()["www.example.com"]?.count == 2)
+    let asked = try await Self.call(
+      service, as: "alice", "POST", "/denials", Self.body(pin(key), #","force":true"#))
+    #expect(asked.status == 202, "\(asked.json)")
+    let told = Self.texts(asked["warnings"]).filter { $0.hasPrefix("the key is not denied yet") }
+    #expect(told.count == 1, "\(told)")
+    #expect(told.first?.contains("needs one person") == !isShownAlone, "\(told)")
+    #expect(told.first?.contains("needs a second person") == isShownAlone, "\(told)")
+    #expect(told.first?.contains(AdministeredService.id) == isShownAlone, "\(told)")
+    // It is so.
+    let revoked = try await Self.call(
+      service, as: "alice", "POST", "\(Self.endpoint)/revoke", Self.body(pin(key)))
+    #expect(revoked.status == status, "\(revoked.json)")
+    let listed = try await service.published()["www.example.com"] ?? []
+    #expect(listed.contains(pin(key)) == isShownAlone)
+    await service.stop()
+  }
+
+  @Test("of a key that no list has, it is said only that it is not denied yet")
+  func unlisted() async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    let asked = try await Self.call(service, as: "alice", "POST", "/denials", Self.body(pin(9)))
+    #expect(Self.texts(asked["warnings"]).last == "the key is not denied yet", "\(asked.json)")
+    await service.stop()
+  }
+
+  @Test("a key that one person revoked is listed again if it is shown again, until it is denied")
+  func shownAgain() async throws {
+    let service = try await AdministeredService.running(more: Self.on)
+    await service.show(pin(2))
+    await service.show(pin(1))
+    let revoked = try await Self.call(
+      service, as: "alice", "POST", "\(Self.endpoint)/revoke", Self.body(pin(2)))
+    #expect(revoked.status == 200, "\(revoked.json)")
+    #expect(try await service.published()["www.example.com"] == [pin(1)])
+    await service.show(pin(2))
+    #expect(try await service.published()["www.example.com"]?.contains(pin(2)) == true)
+    await service.show(pin(1))
+    let asked = try await Self.call(service, as: "alice", "POST", "/denials", Self.body(pin(2)))
+    let id = try #require(asked["proposal", "id"]?.stringValue)
+    let made = try await Self.call(service, as: "bob", "POST", "/proposals/\(id)/confirm", "{}")
+    #expect(made.status == 200, "\(made.json)")
+    await service.show(pin(2))
+    #expect(try await service.published()["www.example.com"] == [pin(1)])
+    await service.stop()
+  }
+}
