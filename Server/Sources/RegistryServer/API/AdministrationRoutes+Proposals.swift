@@ -46,9 +46,29 @@ extension AdministrationRoutes {
     proposals.tell(.warn, "change_proposed", proposal)
     var body = members
     body["changes"] = .array([])
-    body["warnings"] = .texts(warnings + Self.meanwhile(command, in: documents, request))
-    body["proposal"] = proposal.shown
+    let standing = await standings(of: [proposal])[proposal.id]
+    body["warnings"] = .texts(
+      warnings + (standing.map { [$0.text] } ?? [])
+        + Self.meanwhile(command, in: documents, request))
+    body["proposal"] = proposal.shown(with: standing)
     return APIResponse(status: 202, body: body)
+  }
+
+  /// What may be otherwise since an approval was proposed, by the proposal's id: the key may be gone, and whoever confirms it decides
+  /// by what is so now.
+  private func standings(
+    of proposals: [Proposal]
+  ) async -> [String: DocumentSnapshot.Standing] {
+    let approvals = proposals.filter { $0.what == "approve" }
+    guard !approvals.isEmpty else { return [:] }
+    let documents = await administration.snapshots()
+    var found: [String: DocumentSnapshot.Standing] = [:]
+    for proposal in approvals {
+      guard let id = proposal.endpoint, let pin = proposal.pin else { continue }
+      let document = documents.first { $0.file == proposal.file }
+      found[proposal.id] = document?.standing(of: pin, at: id)
+    }
+    return found
   }
 
   /// What one person can do about a key until its denial is confirmed. To revoke it, too, takes two while its servers show no other
@@ -154,8 +174,10 @@ extension AdministrationRoutes {
     _ = try call.query([])
     do throws(StoreError) {
       let open = try await proposals?.list(at: administration.clock.now()) ?? []
+      let standings = await standings(of: open)
       return APIResponse(body: [
-        "secondPerson": .bool(needsSecondPerson()), "proposals": .array(open.map(\.shown)),
+        "secondPerson": .bool(needsSecondPerson()),
+        "proposals": .array(open.map { $0.shown(with: standings[$0.id]) }),
       ])
     } catch { throw APIError(503, describing: error) }
   }
@@ -171,6 +193,8 @@ extension AdministrationRoutes {
         throw APIError(403, "the token that proposed it was revoked", hint: "take it back")
       }
     }
+    // Before it is made: then the key is a published one.
+    let standing = await standings(of: [proposal])[proposal.id]
     let answer = try await proposals.carryOut(proposal, clock: administration.clock) {
       () async throws(APIError) -> APIResponse in
       guard let route = all.first(where: { $0.name == proposal.route }) else {
@@ -183,7 +207,11 @@ extension AdministrationRoutes {
           body: [UInt8](proposal.body.utf8), route: proposal.route, confirmed: proposal))
     }
     proposals.tell(.info, "proposal_confirmed", proposal)
-    return APIResponse(body: answer.body)
+    var body = answer.body
+    if let standing, !standing.isShown {
+      body["warnings"] = .array((body["warnings"]?.arrayValue ?? []) + [.string(standing.text)])
+    }
+    return APIResponse(body: body)
   }
 
   /// By whoever proposed it, who thought better of it, or by another person, who says no.
@@ -199,6 +227,6 @@ extension AdministrationRoutes {
         "id": proposal.id, "what": proposal.what, "who": call.administrator.name,
         "token": call.administrator.tokenID, "proposed_by": proposal.who,
       ])
-    return APIResponse(body: ["proposal": proposal.shown])
+    return APIResponse(body: ["proposal": proposal.shown()])
   }
 }

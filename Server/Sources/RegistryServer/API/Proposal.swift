@@ -120,8 +120,11 @@ extension Proposal {
   }
 
   /// As administrators see it: with the request.
-  var shown: JSONValue {
-    .object([
+  ///
+  /// - Parameter standing: what is to be known of it as of now. That is no part of it.
+  func shown(with standing: DocumentSnapshot.Standing? = nil) -> JSONValue {
+    let warnings = warnings + (standing.map { [$0.text] } ?? [])
+    return .object([
       "id": .string(id), "what": .string(what), "file": .nullable(file),
       "endpoint": .nullable(endpoint), "pin": .nullable(pin), "why": .string(why),
       "request": .string(body), "warnings": .texts(warnings), "who": .string(who),

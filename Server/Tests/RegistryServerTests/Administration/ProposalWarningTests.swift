@@ -1,4 +1,5 @@
 import CanonicalJSON
+import RegistryCore
 import SslPinningRules
 import TestSupport
 import Testing
@@ -80,6 +81,44 @@ struct ProposalWarningTests {
     #expect(made.status == 200, "\(made.json)")
     await service.show(pin(2))
     #expect(try await service.published()["www.example.com"] == [pin(1)])
+    await service.stop()
+  }
+
+  // MARK: - A key that an approval is about
+
+  @Test(
+    "who confirms an approval reads under which CA the key is, and whether it is shown as of then",
+    arguments: [false, true])
+  func vanished(isGone: Bool) async throws {
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com, approval: manual}]", more: Self.on)
+    let chain = SeenChain(
+      leaf: SeenCertificate(pin: pin(2)), above: [SeenCertificate(pin: pin(77), subject: "New CA")])
+    let observation = ProbeObservation(
+      vantage: LedgerBench.here, address: "", outcome: .accepted(chain))
+    service.scripted.observer.show(
+      ProbeResult(observations: [observation]), at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
+    let asked = try await Self.call(
+      service, as: "alice", "POST", "\(Self.endpoint)/approve", Self.body(pin(2)))
+    #expect(asked.status == 202, "\(asked.json)")
+    let authority = "its CA is New CA (\(pin(77).base64)); its endpoint "
+    #expect(Self.texts(asked["warnings"]) == [authority + "shows it now"])
+    #expect(asked["proposal", "warnings"] == asked["warnings"])
+    let id = try #require(asked["proposal", "id"]?.stringValue)
+    if isGone {
+      for _ in 0..<4 { await service.show(pin(1)) }
+    }
+    let seen = try await Self.call(service, as: "bob", "GET", "/proposals")
+    #expect(seen["proposals", "0", "id"] == .string(id))
+    let told = Self.texts(seen["proposals", "0", "warnings"])
+    #expect(told.count == 1)
+    let now = isGone ? "does not show it now, and last did at " : "shows it now"
+    #expect(told.first?.hasPrefix(authority + now) == true, "\(told)")
+    let made = try await Self.call(service, as: "bob", "POST", "/proposals/\(id)/confirm", "{}")
+    #expect(made.status == 200, "\(made.json)")
+    #expect(Self.texts(made["warnings"]) == (isGone ? told : []), "\(made.json)")
+    #expect(try await service.published()["www.example.com"] == [pin(1), pin(2)])
     await service.stop()
   }
 }

@@ -35,9 +35,6 @@ struct HeldKeysView {
   /// How many groups are listed, and how many endpoints and earlier CAs of each are named.
   static let (mostGroups, mostNamed, mostBefore) = (100, 5, 3)
 
-  /// How many probes in a row that come to nothing say nothing of an endpoint yet.
-  private static let passingFailures = 3
-
   private let items: [Item]
   /// What CAs are called, as far as a probe still shows one.
   private let names: [SPKIPin: String]
@@ -53,13 +50,12 @@ struct HeldKeysView {
         guard let held, !held.isEmpty else { continue }
         let before = document.issuers(at: endpoint.id)
         let isPaused = document.state.isPaused(endpoint.id)
-        let failures = document.lastProbes[endpoint.id]?.failures ?? 0
         for candidate in held {
           let pin = candidate.chain.leaf.pin
           items.append(
             Item(
               file: document.file, id: endpoint.id, candidate: candidate, isPaused: isPaused,
-              isReached: failures < Self.passingFailures,
+              isReached: document.isReached(endpoint.id),
               met: picture.meeting(pin, endpoint.patterns), before: before))
         }
       }
@@ -200,5 +196,56 @@ extension ReportPicture.Meeting {
   /// As administrators see it.
   var shown: JSONValue {
     .object(["apps": .integer(apps), "reports": .integer(reports), "last": .nullable(last)])
+  }
+}
+
+extension DocumentSnapshot {
+  /// How many probes in a row that come to nothing say nothing of an endpoint yet.
+  private static let passingFailures = 3
+
+  /// Whether an endpoint can be asked. One that does not answer shows nothing, whatever it showed last.
+  func isReached(_ id: String) -> Bool {
+    (lastProbes[id]?.failures ?? 0) < Self.passingFailures
+  }
+
+  /// What a person who approves a key has to know of it as it is now, in words.
+  struct Standing: Sendable {
+    let text: String
+    let isShown: Bool
+  }
+
+  /// Who issued a key that an approval is about, and whether its endpoint shows it: it may have gone since the approval was
+  /// proposed.
+  ///
+  /// - Returns: `nil` if the endpoint has no such key.
+  func standing(of pin: SPKIPin, at id: String) -> Standing? {
+    guard let keys = state.keysByEndpoint[id] else { return nil }
+    let isAsked = !state.isPaused(id) && isReached(id)
+    if let held = keys.held[pin] {
+      let above = held.chain.path.dropFirst().first
+      let name = above?.subject ?? held.chain.leaf.issuer
+      return Standing(
+        [(held.authority, name)], held.lastSeen, isShown: held.isShown && isAsked)
+    }
+    guard let listed = keys.keys.first(where: { $0.pin == pin }) else { return nil }
+    let names = names(of: keys)
+    let issuers = Set(listed.paths.values.map { $0.first ?? pin }).sorted()
+    return Standing(
+      issuers.map { ($0, names[$0] ?? "") }, listed.lastSeen,
+      isShown: listed.state == .active && isAsked)
+  }
+}
+
+extension DocumentSnapshot.Standing {
+  fileprivate init(_ issuers: [(pin: SPKIPin, name: String)], _ lastSeen: Int64, isShown: Bool) {
+    let names = issuers.map { $0.name.isEmpty ? $0.pin.base64 : "\($0.name) (\($0.pin.base64))" }
+    let authority = names.isEmpty ? "not known" : names.joined(separator: ", ")
+    let sight =
+      isShown
+      ? "its endpoint shows it now"
+      : "its endpoint does not show it now, and last did at \(RFC3339.text(lastSeen)):"
+        + " somebody may have stood between"
+    text = "its CA is \(authority); \(sight)"
+    self.isShown = isShown
   }
 }
