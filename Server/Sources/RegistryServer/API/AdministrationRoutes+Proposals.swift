@@ -31,7 +31,7 @@ extension AdministrationRoutes {
     } catch { throw APIError(error) }
     let hosts = command.hostsLockedOut(in: documents, request)
     let basis = ChangeJudgement.Confirmed.hash(
-      command.facts(in: documents, request), call.administrator.keyID)
+      command.circumstances(in: documents, request), call.administrator.keyID)
     let warnings = warnings + Self.consequences(of: command, hosts, in: documents)
     let (kind, now) = (command.kind.what, request.at)
     let (endpoint, pin) = command.subject
@@ -40,7 +40,7 @@ extension AdministrationRoutes {
         route: call.route, path: call.path, query: call.query.map { [$0.name, $0.value] },
         body: try call.canonicalBody(), what: kind, file: command.file, endpoint: endpoint,
         pin: pin,
-        why: why, warnings: warnings, basis: basis, who: call.administrator.name,
+        why: why, warnings: warnings, hosts: hosts, basis: basis, who: call.administrator.name,
         token: call.administrator.tokenID, at: now,
         expires: now + Proposal.life))
     proposals.tell(.warn, "change_proposed", proposal)
@@ -157,7 +157,8 @@ extension AdministrationRoutes {
     return ChangeJudgement(
       configured: configured,
       confirmed: proposal.map {
-        ChangeJudgement.Confirmed(basis: $0.basis, keyID: keyID, who: $0.who)
+        ChangeJudgement.Confirmed(
+          basis: $0.basis, hosts: Set($0.hosts), keyID: keyID, who: $0.who)
       }
     ) { file throws(AdministrationError) in
       guard tokenKeyID() ?? keyID == keyID, !asking.contains(where: { tokens.isRevoked($0) }) else {

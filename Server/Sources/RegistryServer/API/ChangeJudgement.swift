@@ -82,13 +82,15 @@ struct ChangeJudgement: Sendable {
   struct Confirmed: Sendable {
     /// See ``hash(_:_:)``.
     let basis: String
+    /// The hosts that the change locked out then. By now it may lock out fewer of them, and no others.
+    let hosts: Set<String>
     /// The key of the confirming token. A change of the key that tokens are made with ends what they proposed, too: whoever had
     /// that key could propose in anybody's name.
     let keyID: String
     /// Who proposed it.
     let who: String
 
-    /// What a change is about, as a hash.
+    /// What a change is about beside the hosts that it locks out, as a hash.
     static func hash(_ facts: [String], _ keyID: String) -> String {
       Base64URL.encode(Digest.sha256(JSONValue.texts([keyID] + facts).canonicalBytes))
     }
@@ -101,7 +103,7 @@ struct ChangeJudgement: Sendable {
   /// Throws if whoever asks for it may not make it any more.
   var mayBeMade: @Sendable (_ file: String) throws(AdministrationError) -> Void = { _ in }
 
-  /// What a change of all documents is about, if that is what two people saw.
+  /// What a change of all documents may be about, if that is what two people saw.
   ///
   /// - Returns: `nil` if one person makes it.
   /// - Throws: ``AdministrationError/changedMeanwhile(_:)``.
@@ -110,11 +112,12 @@ struct ChangeJudgement: Sendable {
     _ request: DocumentState.Request
   ) throws(AdministrationError) -> Set<String>? {
     guard let confirmed else { return nil }
-    let facts = command.facts(in: documents, request)
-    guard Confirmed.hash(facts, confirmed.keyID) == confirmed.basis else {
-      throw .changedMeanwhile(confirmed.who)
-    }
-    return Set(facts)
+    let circumstances = command.circumstances(in: documents, request)
+    let hosts = command.hostsLockedOut(in: documents, request)
+    guard Confirmed.hash(circumstances, confirmed.keyID) == confirmed.basis,
+      confirmed.hosts.isSuperset(of: hosts)
+    else { throw .changedMeanwhile(confirmed.who) }
+    return confirmed.hosts.union(circumstances)
   }
 
   /// Compares what a change is about, now that its turn has come, with what two people saw.
@@ -142,7 +145,14 @@ extension AdministrationCommand {
   ///
   /// Of a change of all documents those of one are among those of all.
   func facts(in documents: [JudgedDocument], _ request: DocumentState.Request) -> [String] {
-    var facts = hostsLockedOut(in: documents, request)
+    hostsLockedOut(in: documents, request) + circumstances(in: documents, request)
+  }
+
+  /// What a change is about beside the hosts that it locks out.
+  func circumstances(
+    in documents: [JudgedDocument], _ request: DocumentState.Request
+  ) -> [String] {
+    var facts: [String] = []
     /// Whom an endpoint and what is left of it speak for, which an edit of the configuration changes; whoever else has a
     /// key, and which others.
     func spoken(_ file: String, _ id: String, havers pin: SPKIPin? = nil) -> [String] {

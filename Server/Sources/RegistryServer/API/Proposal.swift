@@ -25,6 +25,8 @@ struct Proposal: Sendable, Equatable {
   var why: String
   /// What the first person was warned of.
   var warnings: [String] = []
+  /// The hosts that it locks out. If it would lock out others by then, nothing is done.
+  var hosts: [String] = []
   /// What was known of the key and its hosts when it was proposed, as a hash.
   var basis: String
   /// Who, by which token, and when.
@@ -81,6 +83,9 @@ struct Proposal: Sendable, Equatable {
 extension Proposal {
   init?(_ json: JSONObject) {
     func text(_ name: String) -> String? { json[name]?.stringValue }
+    func texts(_ name: String) -> [String] {
+      json[name]?.arrayValue?.compactMap(\.stringValue) ?? []
+    }
     guard let route = text("route"), let path = json["path"]?.objectValue,
       let query = json["query"]?.arrayValue, let body = text("body"), let what = text("what"),
       let why = text("why"), let basis = text("basis"), let who = text("who"),
@@ -94,9 +99,8 @@ extension Proposal {
       query: query.map { $0.arrayValue?.compactMap(\.stringValue) ?? [] }, body: body, what: what,
       file: text("file"), endpoint: text("endpoint"),
       pin: text("pin").flatMap { try? SPKIPin(base64: $0) }, why: why,
-      warnings: json["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? [], basis: basis,
-      who: who,
-      token: token, at: at, expires: expires, nonce: nonce,
+      warnings: texts("warnings"), hosts: texts("hosts"), basis: basis, who: who, token: token,
+      at: at, expires: expires, nonce: nonce,
       confirming: json["confirming"]?.integerValue)
   }
 
@@ -109,7 +113,7 @@ extension Proposal {
 
   /// What it is.
   private var json: JSONObject {
-    [
+    var json: JSONObject = [
       "route": .string(route), "path": .object(JSONObject(path.map { ($0, .string($1)) })),
       "query": .array(query.map { .texts($0) }), "body": .string(body), "what": .string(what),
       "file": .nullable(file), "endpoint": .nullable(endpoint), "pin": .nullable(pin),
@@ -117,6 +121,8 @@ extension Proposal {
       "who": .string(who), "token": .string(token),
       "at": .integer(at), "expires": .integer(expires), "nonce": .string(nonce),
     ]
+    if !hosts.isEmpty { json["hosts"] = .texts(hosts) }
+    return json
   }
 
   /// As administrators see it: with the request.

@@ -184,10 +184,12 @@ struct DeniedTogetherTests {
     try await server.probe()
     let command = AdministrationCommand.deny(pin(3), force: true)
     let request = DocumentState.Request(who: "ada", at: Self.now + 70, why: "stolen")
-    let facts = command.facts(in: await server.administration.documents(), request)
+    let documents = await server.administration.documents()
+    let circumstances = command.circumstances(in: documents, request)
     let judgement = ChangeJudgement(
       confirmed: ChangeJudgement.Confirmed(
-        basis: ChangeJudgement.Confirmed.hash(facts, "key"), keyID: "key", who: "ada"))
+        basis: ChangeJudgement.Confirmed.hash(circumstances, "key"),
+        hosts: Set(command.hostsLockedOut(in: documents, request)), keyID: "key", who: "ada"))
     let gate = Gate()
     await store.hold(at: gate)
     async let answer = server.refusal(of: command, judgement)

@@ -143,6 +143,26 @@ struct JudgedInTurnTests {
     await service.stop()
   }
 
+  /// One endpoint shows the denied key alone; the other one lists it, too, and shows that or another one.
+  @Test(
+    "a forced denial is confirmed also if it locks out fewer hosts than two people saw, and not if it locks out more",
+    arguments: [(1, 1, 200), (1, 2, 200), (2, 2, 200), (2, 1, 409)] as [(UInt8, UInt8, Int)])
+  func lockedOut(then: UInt8, now: UInt8, status: Int) async throws {
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com}, {fqdn: api.example.com, file: \(Self.www)}]", more: Self.on)
+    await service.show(pin(then), at: "api.example.com")
+    let (id, warnings) = try await Self.propose(
+      service, "/denials", Self.deny(pin(1), #","force":true"#))
+    #expect(warnings.count == 1)
+    #expect(warnings.first?.contains("api.example.com") == (then == 1), "\(warnings)")
+    await service.show(pin(now), at: "api.example.com")
+    let answer = try await Self.confirm(service, as: "bob", id)
+    #expect(answer.status == status, "\(answer.json)")
+    #expect(answer["code"] == (status == 409 ? "changed-meanwhile" : nil))
+    #expect(try await Self.denied(service).isEmpty == (status == 409))
+    await service.stop()
+  }
+
   @Test(
     "a change that waits is not made once a token that asks for it is ended",
     arguments: [("alice", 403), ("bob", 403), ("carol", 200), ("", 403)])
