@@ -123,7 +123,8 @@ extension KeyEvent: CustomStringConvertible {
     case .retired: "an old key was not seen for its grace time and is published no more"
     case .withdrawn:
       "a new key that nobody announced was there for a moment only, or that others do not see, is"
-        + " published no more: somebody may have stood between this server and the endpoint"
+        + " published no more: somebody may have stood between this server and the endpoint; hint: if it is in use, apps"
+        + " may be refused, so dial the endpoint from elsewhere, and if it shows the key there, announce it"
     case .undecided:
       "a published key is not seen, and an address or vantage point that showed it does not answer: nobody"
         + " knows whether it is gone, so it stays"

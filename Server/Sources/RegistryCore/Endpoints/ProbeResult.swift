@@ -234,6 +234,9 @@ public enum ProbeFailureCause: String, CaseIterable, Sendable, Hashable {
 /// - If the name no longer has an address, the addresses that its vantage point got answer for it.
 /// - A silent vantage point keeps a key listed only if this server never saw the key itself, or if regions
 ///   show different keys. Otherwise an attacker could keep a key listed by cutting a vantage point off.
+/// - A short-lived key that a quorum of vantage points saw is not missed while fewer than a quorum answer: whoever
+///   leads this server elsewhere, and cuts the points off, could have a key in use withdrawn. A middleman whom this server
+///   alone meets never has their word.
 /// - If the resolver was silent and remembered addresses were used, it is unknown which addresses the name has:
 ///   then this server itself counts as silent.
 struct ProbeCoverage {
@@ -243,8 +246,7 @@ struct ProbeCoverage {
   private let leftOut: Set<String>
   private let answered: Set<Place>
   private let answering: Set<String>
-  private let vantages: Set<String>
-  private let isUnion: Bool
+  private let context: DecisionContext
 
   init(_ probe: ProbeResult, _ context: DecisionContext) {
     let silenced = Set(probe.observations.filter(\.isRemembered).map(\.vantage))
@@ -253,21 +255,35 @@ struct ProbeCoverage {
     answered = Set(
       probe.observations.filter { $0.isAccepted && !silenced.contains($0.vantage) }.map(\.place))
     answering = Set(answered.map(\.vantage))
-    vantages = context.vantages
-    isUnion = context.isUnion
+    self.context = context
   }
 
   /// Whether a key that this probe does not show was missed. A key from an older record, which does not say where
   /// it was seen, is missed if every place that was probed answered.
   func misses(_ key: KnownKey) -> Bool {
+    guard !needsPoints(for: key) else { return false }
     let places = key.seenAt.isEmpty ? asked.union(untold) : Set(key.seenAt.keys)
     let isSeenHere = places.contains { $0.vantage == ProbeObservation.direct }
     return places.allSatisfy { place in
       let isHere = place.vantage == ProbeObservation.direct
-      return !vantages.contains(place.vantage) || !isHere && isSeenHere && !isUnion
+      return !context.vantages.contains(place.vantage) || !isHere && isSeenHere && !context.isUnion
         || answered.contains(place) || isGone(place)
         || leftOut.contains(place.ofAnyType.address) && key.answered.contains(place)
     }
+  }
+
+  /// Whether a quorum of vantage points saw a short-lived key, and too few of them answer to say that it is gone. What
+  /// they saw an hour before anybody saw it last is no word for it: it was this server alone that met it since.
+  private func needsPoints(for key: KnownKey) -> Bool {
+    guard key.isShortLived else { return false }
+    let points = context.vantages.subtracting([ProbeObservation.direct])
+    let witnesses = key.seenAt.filter { key.lastSeen - $0.value <= EndpointKeys.lastWord }
+    let silent = key.seenAt.keys.filter { !answered.contains($0) && !isGone($0) }
+    // One that gets no answer to a question for the key's kind says nothing of it, whatever else it is shown.
+    let speaking = answering.subtracting(silent.map(\.vantage))
+      .subtracting(context.silent(about: key.seenAt.keys))
+    return points.intersection(witnesses.keys.map(\.vantage)).count >= context.quorum
+      && points.intersection(speaking).count < context.quorum
   }
 
   /// Whether this server itself got an answer from it, or was refused its kind of key.

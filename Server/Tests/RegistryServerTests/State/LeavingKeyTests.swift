@@ -44,6 +44,21 @@ import Testing
     [(here, "a", direct), ("oslo", "", oslo)]
   }
 
+  private static let three = ["oslo", "rome", "bern"]
+
+  /// What this server sees at one address, and all three points.
+  private static func everywhere(
+    _ direct: LedgerBench.Answer, points: LedgerBench.Answer
+  ) -> View {
+    [(here, "a", direct)] + three.map { ($0, "", points) }
+  }
+
+  /// A new key, shown to this server and to all three points for less than half a minute.
+  private static let seenByAll = [
+    Stretch(everywhere(.key(1), points: .key(1)), 3),
+    Stretch(everywhere(.key(9), points: .key(9)), 12, every: 2),
+  ]
+
   static let scenarios: [Scenario] = [
     Scenario(
       name: "stays for however long the only address that shows it is down",
@@ -145,6 +160,59 @@ import Testing
         Stretch(from(.key(9), oslo: .key(9)), 12, every: 2),
         Stretch(from(.key(1), oslo: .refused), 32, every: 20),
       ], keys: [1]),
+    Scenario(
+      name:
+        "and that a quorum has seen stays while the points are cut off, whatever this server is led to",
+      points: three,
+      steps: seenByAll + [Stretch(everywhere(.key(1), points: .silent), 450, every: 20)],
+      keys: [1, 9], told: [9]),
+    Scenario(
+      name: "and that a quorum has seen stays while the points are shown what proves nothing",
+      points: three,
+      steps: seenByAll + [Stretch(everywhere(.key(1), points: .refused), 450, every: 20)],
+      keys: [1, 9], told: [9]),
+    Scenario(
+      name: "and that a quorum has seen stays while fewer than a quorum answer without it",
+      points: three,
+      steps: seenByAll + [
+        Stretch(
+          [
+            (here, "a", .key(1)), ("oslo", "", .key(1)), ("rome", "", .silent),
+            ("bern", "", .silent),
+          ], 450, every: 20)
+      ], keys: [1, 9], told: [9]),
+    Scenario(
+      name: "and that a quorum has seen is withdrawn once a quorum answers without it",
+      points: three,
+      steps: seenByAll + [
+        Stretch(everywhere(.key(1), points: .silent), 60, every: 20),
+        Stretch(
+          [
+            (here, "a", .key(1)), ("oslo", "", .key(1)), ("rome", "", .key(1)),
+            ("bern", "", .silent),
+          ], 32, every: 20),
+      ], keys: [1], told: [9]),
+    Scenario(
+      name:
+        "and that no quorum saw, but a middleman's one point, is withdrawn while all are cut off",
+      points: three,
+      steps: [
+        Stretch(everywhere(.key(1), points: .key(1)), 3),
+        Stretch(
+          [
+            (here, "a", .key(9)), ("oslo", "", .key(9)), ("rome", "", .silent),
+            ("bern", "", .silent),
+          ], 12, every: 2),
+        Stretch(everywhere(.key(1), points: .silent), 32, every: 20),
+      ], keys: [1]),
+    Scenario(
+      name: "and that a quorum saw an hour before this server alone did is withdrawn",
+      points: three,
+      steps: seenByAll + [
+        Stretch(everywhere(.key(1), points: .silent), 190, every: 20),
+        Stretch(everywhere(.key(9), points: .silent)),
+        Stretch(everywhere(.key(1), points: .silent), 230, every: 20),
+      ], keys: [1], told: [9]),
     Scenario(
       name: "and was a moment's is withdrawn beside a key that took its place, an hour old",
       steps: [

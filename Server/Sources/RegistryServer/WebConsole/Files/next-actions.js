@@ -46,7 +46,7 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
       isOne ? documentAddress(changed[0].file) : "#/endpoints", isOne ? "Look at the document" : "Look at the documents");
   }
   for (const alert of few(ofKind("key-withdrawn"))) {
-    add("bad", `${alert.endpoint} showed another key for a moment, and apps took it. Find out who stood between.`,
+    add("bad", `${alert.endpoint} showed another key for a moment, and apps took it. Dial it from elsewhere: announce the key if it is yours, or apps may be refused; deny it if nobody of yours has it.`,
       endpointAddress(alert.file, alert.endpoint), "See when");
   }
   for (const alert of few(ofKind("too-many-keys"))) {
@@ -58,7 +58,7 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
       endpointAddress(alert.file, alert.endpoint), "See where");
   }
   for (const alert of few(ofKind("key-undecided"))) {
-    add("care", `${alert.endpoint} has a key that may be gone: what showed it does not answer. Repair that, or deny the key.`,
+    add("care", `${alert.endpoint} has a key that may be gone: what showed it does not answer. Repair that; deny the key only if nobody of yours has it.`,
       endpointAddress(alert.file, alert.endpoint), "See where");
   }
   if (held > 0) {
