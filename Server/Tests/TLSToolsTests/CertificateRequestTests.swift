@@ -49,6 +49,17 @@ struct CertificateRequestTests {
     }
   }
 
+  @Test("a request whose key brings its own curve is refused before it is read")
+  func ownCurve() async throws {
+    let named = try await Self.make(Self.kinds[2])
+    #expect(try CertificateRequest(der: named.request).publicKeyDER == named.key)
+    let (own, _) = try await Self.make(Self.kinds[2] + ["-pkeyopt", "ec_param_enc:explicit"])
+    #expect(
+      throws: CertificateError.malformed(
+        what: "certificate request", reason: "its key is on no curve that has a name")
+    ) { try CertificateRequest(der: own) }
+  }
+
   @Test("another's key in a request is refused: its signature is not by that")
   func otherKey() async throws {
     let (request, key) = try await Self.make(Self.kinds[2])

@@ -1,4 +1,5 @@
 import CSslPinningOpenSSL
+import CSslPinningShims
 import SslPinningRules
 
 /// A small private certificate authority: a key, its certificate and the chain up to its root.
@@ -108,6 +109,9 @@ public struct CertificateRequest: Sendable, Hashable {
   ///
   /// - Throws: ``CertificateError/malformed(what:reason:)``, also for a bad signature.
   public init(der: [UInt8]) throws(CertificateError) {
+    guard !pp_brings_own_curve(der, der.count) else {
+      throw Self.malformed("its key is on no curve that has a name")
+    }
     OpenSSLErrors.clear()
     let (request, rest) = der.withUnsafeBufferPointer { buffer in
       var cursor = buffer.baseAddress
