@@ -55,8 +55,10 @@ struct DocumentSnapshot: Sendable {
     return state.deniedPins.intersection(paths.joined()).sorted()
   }
 
-  /// Whether any endpoint has shown this key, as its own or above it.
+  /// Whether any endpoint has shown this key, as its own or above it. One that was withdrawn is told by its alert, for a day.
   func knows(_ pin: SPKIPin) -> Bool {
+    let alerts = state.alerts.values.joined()
+    if alerts.contains(where: { $0.kind == .keyWithdrawn && $0.pin == pin }) { return true }
     let keysByEndpoint = state.keysByEndpoint.values
     return keysByEndpoint.contains { endpointKeys in
       endpointKeys.keys.contains { $0.pin == pin || $0.paths.values.contains { $0.contains(pin) } }

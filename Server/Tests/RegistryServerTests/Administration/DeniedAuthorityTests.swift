@@ -98,6 +98,21 @@ struct DeniedAuthorityTests {
     await service.stop()
   }
 
+  @Test("of a key that was withdrawn is no denial of one that nobody has shown")
+  func withdrawn() async throws {
+    let service = try await AdministeredService.running()
+    await service.show(pin(2))
+    await service.show(pin(1))
+    for _ in 0..<40 {
+      service.scripted.clock.advance(20)
+      await service.scripted.service.probe("www.example.com")
+    }
+    #expect(try await service.published()["www.example.com"] == [pin(1)])
+    let denied = try await service.call("POST", "/denials", denial(pin(2)))
+    #expect(denied.status == 200 && denied["warnings"] == [])
+    await service.stop()
+  }
+
   @Test("a staged certificate of a CA, or for other names, is published and told")
   func certificate() async throws {
     let service = try await running()
