@@ -70,6 +70,39 @@ extension VoteTests {
     }
   }
 
+  @Test(
+    "that saw a key of a kind, and are asked for that in vain elsewhere, leave open whether it is gone"
+  )
+  func askedInVain() {
+    func probe(_ address: String, _ asked: LedgerBench.View) -> ProbeResult {
+      let first: LedgerBench.View = Self.points.map { ($0, address, .key(1)) }
+      var probe = LedgerBench.probe([(Self.here, "", .key(1))])
+      probe.observations += LedgerBench.probe(first).observations
+      var kind = LedgerBench.probe(asked).observations
+      for index in kind.indices { kind[index].keyType = "rsa" }
+      probe.observations += kind
+      return probe
+    }
+    func listed(after later: LedgerBench.View) -> Set<UInt8> {
+      var bench = Self.settled()
+      let shown: LedgerBench.View = ([Self.here] + Self.points).map { ($0, "a", .key(2)) }
+      for (result, times, pause) in [
+        (probe("a", shown), 3, 2), (probe("b", later), 40, 20),
+      ] as [(ProbeResult, Int, Int64)] {
+        for _ in 0..<times {
+          bench.now += pause
+          _ = bench.endpointKeys.enter(
+            result, at: bench.now, rule: LedgerBench.rule, context: bench.context)
+        }
+      }
+      return bench.keys
+    }
+    let silence: LedgerBench.View = Self.points.map { ($0, "b", .silent) }
+    #expect(listed(after: silence) == [1, 2])
+    // They are refused the kind: the endpoint has none of it.
+    #expect(listed(after: []) == [1])
+  }
+
   @Test("that saw others are not taken back by one silent probe, also of a key that is listed")
   func listedEcho() {
     let (old, new) = (LedgerBench.Answer.key(1), LedgerBench.Answer.key(2))
