@@ -74,11 +74,10 @@ extension DocumentState {
     noteStagedKeys(of: endpoint, at: now)
     let held = keysByEndpoint[endpoint]?.held ?? [:]
     let keys = Set(keysByEndpoint[endpoint]?.keys.map(\.pin) ?? [])
-    let unasked = Set(
-      keysByEndpoint[endpoint]?.keys.filter { $0.unaskedSince != nil }.map(\.pin) ?? [])
+    let undecided = keysByEndpoint[endpoint]?.undecided ?? []
     settle(endpoint) { alert in
       switch alert.kind {
-      case .keyUndecided: alert.pin.map { !unasked.contains($0) } ?? true
+      case .keyUndecided: alert.pin.map { !undecided.contains($0) } ?? true
       case .keyHeld: alert.pin.map { held[$0] == nil } ?? true
       case .unannouncedKey:
         alert.isOver(at: now) || alert.pin.map { !keys.contains($0) } ?? true
@@ -181,6 +180,7 @@ extension DocumentState {
       case .deniedKeySeen, .deniedAuthoritySeen:
         alert.kind == .deniedKeySeen && alert.pin == event.pin
       case .caMissing: alert.kind == .caMissing && alert.pin == event.pin
+      case .undecided: alert.kind == .keyUndecided && alert.pin == event.pin
       case .tooManyCandidates: alert.kind == .tooManyKeys
       case .vantageBlocked: alert.kind == .vantageBlocked
       default: false

@@ -16,7 +16,8 @@ public struct ServerAlert: Sendable, Hashable {
     case unannouncedKey = "unannounced-key"
     /// A key that nobody announced was there for a moment and is published no more; for a day.
     case keyWithdrawn = "key-withdrawn"
-    /// A key that is published is not seen, and a place that showed it does not answer.
+    /// A key that is published is not seen, and a place that showed it does not answer; or it was there for a
+    /// moment, and what is shown now does not prove that it was not the servers'.
     case keyUndecided = "key-undecided"
     /// A key was announced a week ago, and no probe has shown it; for a week.
     case stagedKeyUnshown = "staged-key-unshown"

@@ -52,6 +52,8 @@ public struct CandidateKey: Sendable, Hashable {
   var (missedProbes, longestGap) = (0, 0)
   /// For how many seconds it was seen in all, as in ``KnownKey/shownFor``.
   var shownFor: Int64 = 0
+  /// As in ``KnownKey/interrupted``.
+  var interrupted: Set<SPKIPin>?
   /// Why its CA is in no question, if it is in none; `nil` also until the first probe after a restart.
   public internal(set) var assent: Assent?
   /// Whether somebody has seen it, but not often enough for a voice: a few more probes may settle that a quorum vouches.
@@ -66,6 +68,11 @@ public struct CandidateKey: Sendable, Hashable {
   /// A key that was just seen.
   public init(firstSeen: Int64, chain: SeenChain) {
     (self.firstSeen, lastSeen, self.chain) = (firstSeen, firstSeen, chain)
+  }
+
+  init(firstSeen: Int64, chain: SeenChain, interrupted: Set<SPKIPin>) {
+    self.init(firstSeen: firstSeen, chain: chain)
+    self.interrupted = interrupted
   }
 
   /// For how many seconds, and probes that show it, silence does not take back what vantage points said: whoever is before
@@ -288,6 +295,8 @@ public struct DecisionContext: Sendable {
   public var denied: Set<SPKIPin> = []
   /// Whether too many endpoints changed at once, if that is a reason to hold a key.
   public var isMassChange = false
+  /// The unannounced keys whose place a new key takes.
+  var standing: Set<SPKIPin> = []
   /// The vantage points that were asked for a kind of key and got no answer, by the kind.
   var unheard: [String: Set<String>] = [:]
   /// The vantage points that saw nothing and are not silent: those that had too many questions to answer all, those that did not

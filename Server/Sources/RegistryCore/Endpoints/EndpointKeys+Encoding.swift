@@ -48,6 +48,7 @@ extension KnownKey {
     if bringsNoCA { json["bringsNoCA"] = .bool(true) }
     if let certificateExpires { json["expires"] = .integer(certificateExpires) }
     json["firstSeen"] = .integer(firstSeen)
+    if let interrupted { json["interrupted"] = .pins(interrupted) }
     json["lastSeen"] = .integer(lastSeen)
     if longestGap > 0 { json["longestGap"] = .integer(Int64(longestGap)) }
     if missedProbes > 0 { json["missedProbes"] = .integer(Int64(missedProbes)) }
@@ -126,6 +127,7 @@ extension KnownKey {
       shownFor: reader.object["shownFor"]?.integerValue)
     unaskedSince = reader.object["unaskedSince"]?.integerValue
     bringsNoCA = reader.object["bringsNoCA"]?.boolValue == true
+    interrupted = try reader.pins("interrupted")
     for (vantage, times) in reader.object["seenAt"]?.objectValue ?? [:] {
       for (address, time) in times.objectValue ?? [:] {
         seenAt[Place(vantage: vantage, address: address)] = time.integerValue
@@ -161,6 +163,7 @@ extension CandidateKey {
     ]
     if chain.isConfirmed { json["confirmed"] = .bool(true) }
     if isContradicted { json["contradicted"] = .bool(true) }
+    if let interrupted { json["interrupted"] = .pins(interrupted) }
     if !isShown { json["missedProbes"] = .integer(Int64(missedProbes)) }
     return json
   }
@@ -183,6 +186,7 @@ extension CandidateKey {
     if reasons.contains(.vantagePoints) { outvotedAt = lastSeen }
     isContradicted = reader.object["contradicted"]?.boolValue == true
     missedProbes = max(0, Int(clamping: reader.object["missedProbes"]?.integerValue ?? 0))
+    interrupted = try reader.pins("interrupted")
     if reasons.contains(.massChange) { probes = max(probes, EndpointKeys.probesWhileHeld + 1) }
   }
 }
@@ -259,6 +263,17 @@ struct StateReader {
     return pin
   }
 
+  /// A set of pins; `nil` if the member is missing.
+  func pins(_ member: String) throws(StateFault) -> Set<SPKIPin>? {
+    guard object[member] != nil else { return nil }
+    var pins: Set<SPKIPin> = []
+    for text in try strings(member) {
+      guard let pin = try? SPKIPin(base64: text) else { throw fault(member) }
+      pins.insert(pin)
+    }
+    return pins
+  }
+
   func strings(_ member: String) throws(StateFault) -> [String] {
     guard let list = object[member]?.arrayValue else { throw fault(member) }
     let strings = list.compactMap(\.stringValue)
@@ -304,5 +319,9 @@ extension JSONValue {
   /// A whole number. Those beyond 2^53 do not occur; one that did would become 0.
   package static func integer(_ value: Int64) -> JSONValue {
     .number(JSONNumber(exactly: value) ?? 0)
+  }
+
+  fileprivate static func pins(_ pins: Set<SPKIPin>) -> JSONValue {
+    .array(pins.sorted().map { .string($0.base64) })
   }
 }

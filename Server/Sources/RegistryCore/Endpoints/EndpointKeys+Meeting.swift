@@ -19,7 +19,9 @@ extension EndpointKeys {
       candidates[last] = nil
       events = [.tooManyCandidates(last)]
     }
-    var candidate = candidates[pin] ?? CandidateKey(firstSeen: now, chain: sighting.chain)
+    var candidate =
+      candidates[pin]
+      ?? CandidateKey(firstSeen: now, chain: sighting.chain, interrupted: context.standing)
     candidate.enter(sighting, at: now, window: rule.window)
     let joinsList = context.isListed && !context.listedPins.contains(pin)
     let isFirst = (keys.isEmpty || isBesideFirst) && !joinsList
@@ -271,12 +273,42 @@ extension EndpointKeys {
     return events
   }
 
-  /// Withdraws passing keys, but only if a key is shown that is older or not short-lived. Otherwise the key
-  /// shown now may be the middleman's, and the missing one the server's.
-  mutating func withdrawPassing(beside shown: Set<SPKIPin>, _ now: Int64) -> [KeyEvent] {
-    let passing = keys(shorterThan: shown) { $0.isPassing(at: now) }
-    withdraw(Set(passing))
-    return passing.map { .withdrawn($0) }
+  /// The short-lived keys that had been gone for long enough by the last probe, as far as is known, and are still published.
+  var passing: Set<SPKIPin> {
+    guard let last = lastProbe else { return [] }
+    return Set(keys.filter { $0.isPassing(at: last) }.map(\.pin))
+  }
+
+  /// The keys that are not seen and that stay because nobody knows whether they are gone.
+  var undecided: Set<SPKIPin> {
+    passing.union(keys.filter { $0.unaskedSince != nil }.map(\.pin))
+  }
+
+  /// The unannounced keys whose place a key takes that appears now, and those whose place the short-lived ones among them took:
+  /// whoever shows one key after the other interrupts the same one with each.
+  func standing(at now: Int64) -> Set<SPKIPin> {
+    let present = keys.filter { $0.isStanding(at: now) }
+    let pins = present.filter(\.isShortLived).reduce(into: Set(present.map(\.pin))) {
+      $0.formUnion($1.interrupted ?? [])
+    }
+    let known = keys.filter { $0.isUnannounced && pins.contains($0.pin) }
+    // An attacker can have any number of keys listed, and each keeps this in the record.
+    return Set(
+      (known.filter { !$0.isShortLived } + known.filter(\.isShortLived))
+        .prefix(KnownKey.mostInterrupted).map(\.pin))
+  }
+
+  /// Withdraws passing keys, but only if a key is shown that disproves them. Otherwise the key shown now may be the
+  /// middleman's, and the missing one the server's: it stays for its grace time, and people are told.
+  ///
+  /// - Parameter told: those that were passing at the last probe.
+  mutating func withdrawPassing(
+    beside shown: Set<SPKIPin>, _ now: Int64, told: Set<SPKIPin>
+  ) -> [KeyEvent] {
+    let gone = keys(disprovedBy: shown) { $0.isPassing(at: now) }
+    withdraw(Set(gone))
+    let left = keys.filter { $0.isPassing(at: now) && !told.contains($0.pin) }
+    return gone.map { .withdrawn($0) } + left.map { .undecided($0.pin) }
   }
 
   /// Publishes keys no more, and forgets the CAs that they alone had brought in: whoever showed them may come back with another key
@@ -296,15 +328,15 @@ extension EndpointKeys {
     let seen = keys.filter { $0.staged == nil }
     guard let last = seen.map(\.lastSeen).max() else { return [] }
     let shown = seen.filter { $0.lastSeen == last }.map(\.pin)
-    return Set(keys(shorterThan: Set(shown)) { $0.isLeaving(at: last) })
+    return Set(keys(disprovedBy: Set(shown)) { $0.isLeaving(at: last) })
   }
 
   private func keys(
-    shorterThan shown: Set<SPKIPin>, where isGone: (KnownKey) -> Bool
+    disprovedBy shown: Set<SPKIPin>, where isGone: (KnownKey) -> Bool
   ) -> [SPKIPin] {
     let shown = keys.filter { shown.contains($0.pin) }
     return keys.filter { key in
-      isGone(key) && shown.contains { !$0.isShortLived || $0.firstSeen < key.firstSeen }
+      isGone(key) && shown.contains { $0.disproves(key) }
     }.map(\.pin)
   }
 

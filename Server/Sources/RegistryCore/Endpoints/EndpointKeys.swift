@@ -29,8 +29,9 @@ import SslPinningRules
 /// - A probe *misses* a key if every place that showed it answers, and none shows it (``ProbeCoverage``). If one of
 ///   them is silent nothing is known: that time counts for nothing, and somebody is told if it lasts.
 /// - A key that nobody announced, was there for less than an hour and is missed is *withdrawn*: somebody
-///   stood between (``KnownKey/isPassing(at:)``). Until it is an hour old, a probe in which it is outvoted
-///   misses it, too, whether it shows it or is silent where it was.
+///   stood between (``KnownKey/isPassing(at:)``). That takes a shown key that it interrupted, or that somebody spoke for
+///   (``KnownKey/disproves(_:)``); beside another one it stays for its grace time, and is told. Until it is an hour old, a
+///   probe in which it is outvoted misses it, too, whether it shows it or is silent where it was.
 /// - A vantage point that was asked for a kind of key and got no answer is silent about keys of that kind.
 /// - A failed probe changes nothing that is published, and what it showed never becomes a pin.
 /// - A key that was announced by somebody who may do nothing else makes no CA known but at first sight, before a person or
@@ -103,6 +104,7 @@ public struct EndpointKeys: Sendable, Hashable {
     var context = context
     context.unheard = probe.unheard
     let now = max(clock, lastSuccess ?? clock, keys.map(\.lastSeen).max() ?? clock)
+    let passing = self.passing
     let isFirstSight = isUnseen && authorities.isEmpty && !context.isListed
     let observed = ObservedKey.all(in: probe)
     let sightings = isFirstSight ? observed : believed(observed, context)
@@ -120,6 +122,7 @@ public struct EndpointKeys: Sendable, Hashable {
     context.contradicting = probe.overasked.union(probe.unreached.intersection(lastWord))
       .union(probe.delayed.intersection(sawKeys(within: rule.window, at: now)))
     let last = excuseUnwatchedTime(before: now, rule)
+    context.standing = standing(at: now)
     var events = dropLapsedCandidates(now, rule)
     var shown: Set<SPKIPin> = []
     var outvoted: Set<SPKIPin> = []
@@ -176,7 +179,7 @@ public struct EndpointKeys: Sendable, Hashable {
     }
     events +=
       refusals(in: probe, proving: seen.subtracting(context.denied))
-      + withdrawPassing(beside: shown, now)
+      + withdrawPassing(beside: shown, now, told: passing)
       + retire(now, rule, denied: context.denied)
     return events + lackingCA(sightings, context) + deniedAbove(sightings, at: now, context)
   }
@@ -230,6 +233,7 @@ public struct EndpointKeys: Sendable, Hashable {
       pin: pin, firstSeen: candidate?.firstSeen ?? now, lastSeen: candidate?.lastSeen ?? now,
       certificateExpires: candidate?.chain.leaf.expiry, isUnannounced: isUnannounced,
       longestGap: candidate?.longestGap ?? 0, shownFor: candidate?.shownFor)
+    if isUnannounced { key.interrupted = candidate?.interrupted }
     if let candidate {
       // The last probe did not show it. Until one does, it is no reason to take another key off the list.
       if candidate.missedProbes > 0 {
@@ -453,6 +457,9 @@ extension KnownKey {
     united.unaskedSince = newer.unaskedSince
     // What somebody has said to either server counts.
     united.bringsNoCA = bringsNoCA && theirs.bringsNoCA
+    // Whoever saw it first knows best what it interrupted; an older program does not say.
+    let (first, second) = firstSeen <= theirs.firstSeen ? (self, theirs) : (theirs, self)
+    if united.isUnannounced { united.interrupted = first.interrupted ?? second.interrupted }
     united.paths = paths.merging(theirs.paths) { isNewer ? $0 : $1 }
     united.seenAt = seenAt.merging(theirs.seenAt, uniquingKeysWith: max)
     return united
@@ -478,7 +485,7 @@ extension EndpointKeys {
       $0.pin == pin && ($0.isUnannounced || andItsCA && $0.bringsNoCA)
     }
     guard let index else { return false }
-    keys[index].isUnannounced = false
+    (keys[index].isUnannounced, keys[index].interrupted) = (false, nil)
     if andItsCA { keys[index].bringsNoCA = false }
     return true
   }

@@ -26,7 +26,8 @@ public enum KeyEvent: Sendable, Hashable {
   /// An unannounced key was there for a moment and is gone. It is no longer published, but not denied: if it
   /// returns, it must be confirmed again.
   case withdrawn(SPKIPin)
-  /// A published key is not seen but cannot leave, because a place that showed it does not answer.
+  /// A published key is not seen but cannot leave: a place that showed it does not answer, or it was there for a moment and
+  /// what is shown does not prove that it was not the servers'.
   case undecided(SPKIPin)
   /// Fewer vantage points than the quorum reach the endpoint for ten minutes, and these are there: what they saw has no
   /// word against a new key after an hour.
@@ -126,8 +127,9 @@ extension KeyEvent: CustomStringConvertible {
         + " published no more: somebody may have stood between this server and the endpoint; hint: if it is in use, apps"
         + " may be refused, so dial the endpoint from elsewhere, and if it shows the key there, announce it"
     case .undecided:
-      "a published key is not seen, and an address or vantage point that showed it does not answer: nobody"
-        + " knows whether it is gone, so it stays"
+      "a published key is not seen, and nobody knows whether it is gone, so it stays: an address or vantage point that"
+        + " showed it does not answer, or it was there for a moment and the key that is shown now is newer, or had left"
+        + " before; hint: see which of them is the servers' key before you deny one"
     case .vantageBlocked(let points):
       "fewer vantage points than the quorum have reached the endpoint for ten minutes; these are there, and do not:"
         + " \(points.joined(separator: ", ")); what they saw has no word against a new key after an hour; hint: is there a firewall"

@@ -48,6 +48,10 @@ public struct KnownKey: Sendable, Hashable {
   /// Whether it was announced by somebody who may do nothing else. Then the CAs that it is shown under do not become known by
   /// it (``EndpointKeys/taught(by:_:_:_:_:)``), until a person or a quorum of vantage points speaks for it.
   public internal(set) var bringsNoCA = false
+  /// Of a short-lived key, the unannounced keys that had not left when it first appeared
+  /// (``EndpointKeys/standing(at:)``): if one of them is shown again, it interrupted that one. `nil` if nobody knows: an
+  /// older record and a copy do not say so.
+  var interrupted: Set<SPKIPin>?
   /// How many probes have missed it since it was last seen.
   public var missedProbes: Int
   /// The most probes in a row that missed it and were followed by one that saw it.
@@ -111,11 +115,27 @@ extension KnownKey {
   static let stretch: Int64 = 600
   /// For how many seconds the places that showed it must have answered without it before their silence is ignored.
   static let settled: Int64 = 86_400
+  /// How many interrupted keys are remembered.
+  static let mostInterrupted = 16
   /// How many places are remembered.
   static let maximumPlaces = 32
 
   /// Whether it is unannounced and has been there for less than an hour in all.
   var isShortLived: Bool { isUnannounced && shownFor < Self.shortLife }
+
+  /// Whether a key that appears now takes its place: it was seen, and has not been missed for as long as a momentary
+  /// key must be. A longer gap counts as having left, however often it came back before.
+  func isStanding(at now: Int64) -> Bool {
+    staged == nil && missedSince.map { now - $0 < Self.timeToWithdraw } ?? true
+  }
+
+  /// Whether it proves, by being shown, that a key that is gone was there for a moment only: somebody spoke for it, or
+  /// the other one interrupted it. A newer key that nobody announced may be a middleman's, and the one that is gone the
+  /// servers'; so may one that had left before, and came back.
+  func disproves(_ passing: KnownKey) -> Bool {
+    guard isUnannounced else { return true }
+    return firstSeen < passing.firstSeen && passing.interrupted?.contains(pin) ?? true
+  }
 
   /// Whether it is about to be withdrawn: short-lived, and missed by so many probes and for as long as it was there.
   ///
@@ -178,6 +198,7 @@ extension KnownKey {
     longestGap = max(longestGap, missedProbes)
     (lastSeen, missedProbes, missedSince, unaskedSince) = (now, 0, nil, nil)
     staged = nil
+    if !isShortLived { interrupted = nil }
     certificateExpires = sighting.chain.leaf.expiry
     remember(sighting.paths, at: now)
   }

@@ -266,6 +266,16 @@ import Testing
     #expect(other.merging(one, base: EndpointKeys()).keys == both.keys)
   }
 
+  @Test("keeps which keys a new one interrupted, also beside a server that does not say so")
+  func mergingInterrupted() {
+    var key = KnownKey(pin: pin(2), firstSeen: 10, lastSeen: 50, isUnannounced: true)
+    let silent = EndpointKeys(keys: [key])
+    key.interrupted = [pin(1)]
+    let told = EndpointKeys(keys: [key])
+    #expect(told.merging(silent, base: silent).keys == told.keys)
+    #expect(silent.merging(told, base: silent).keys == told.keys)
+  }
+
   @Test("takes over since when a key is missed, where that changed on the other side alone")
   func mergingMissed() {
     func endpointKeys(_ missedSince: Int64?) -> EndpointKeys {

@@ -39,6 +39,9 @@ import Testing
     [(here, "a", a), (here, "b", b)]
   }
 
+  /// What an endpoint with one key shows.
+  private static func one(_ key: UInt8) -> View { [(here, "", .key(key))] }
+
   /// What this server and Oslo see at one address.
   private static func from(_ direct: LedgerBench.Answer, oslo: LedgerBench.Answer) -> View {
     [(here, "a", direct), ("oslo", "", oslo)]
@@ -214,17 +217,58 @@ import Testing
         Stretch(everywhere(.key(1), points: .silent), 230, every: 20),
       ], keys: [1], told: [9]),
     Scenario(
-      name: "and was a moment's is withdrawn beside a key that took its place, an hour old",
+      name: "and was a moment's stays beside a key that took its place, however long that is shown",
       steps: [
-        Stretch([(here, "", .key(1))]), Stretch([(here, "", .key(9))], 6, every: 2),
-        Stretch([(here, "", .key(2))], 64),
+        Stretch(one(1)), Stretch(one(9), 6, every: 2), Stretch(one(2), day),
+      ], keys: [1, 2, 9], told: [9]),
+    Scenario(
+      name: "and was a moment's leaves after its grace time then",
+      steps: [
+        Stretch(one(1)), Stretch(one(9), 6, every: 2), Stretch(one(2), 7 * day + 10),
+      ], keys: [2], told: [9]),
+    Scenario(
+      name:
+        "and was new stays beside a younger key that nobody announced, for however long that is shown",
+      steps: [
+        Stretch(one(1), 90), Stretch(one(2), 5), Stretch(one(9), 1000, every: 20),
+      ], keys: [1, 2, 9], told: [2]),
+    Scenario(
+      name: "and was new for most of an hour stays beside a younger key that nobody announced",
+      steps: [
+        Stretch(one(1), 90), Stretch(one(2), 50), Stretch(one(9), 1620, every: 20),
+      ], keys: [1, 2, 9], told: [2]),
+    Scenario(
+      name: "and was new stays beside an older key that had left before it came",
+      steps: [
+        Stretch(one(1), 90), Stretch(one(9), 63), Stretch(one(1), 3 * day),
+        Stretch(one(2), 3, every: 2), Stretch(one(2), 2), Stretch(one(9), 1000, every: 20),
+      ], keys: [1, 2, 9], told: [2]),
+    Scenario(
+      name: "and was a moment's is withdrawn beside an older key that nobody announced either",
+      steps: [
+        Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(9), 6, every: 2),
+        Stretch(one(2), 40, every: 20),
       ], keys: [1, 2]),
     Scenario(
-      name: "and was a moment's stays beside a key that took its place, for less than an hour",
+      name: "and was a moment's is withdrawn beside a key that was a few minutes old when it came",
       steps: [
-        Stretch([(here, "", .key(1))]), Stretch([(here, "", .key(9))], 6, every: 2),
-        Stretch([(here, "", .key(2))], 58),
-      ], keys: [1, 2, 9]),
+        Stretch(one(1), 90), Stretch(one(2), 5), Stretch(one(9), 6, every: 2),
+        Stretch(one(2), 40, every: 20),
+      ], keys: [1, 2]),
+    Scenario(
+      name:
+        "and was the second of a moment's is withdrawn beside the key that the first one interrupted",
+      steps: [
+        Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(8), 20),
+        Stretch(one(9), 6, every: 2),
+        Stretch(one(2), 440, every: 20),
+      ], keys: [1, 2]),
+    Scenario(
+      name: "and was a moment's is withdrawn where the older one had been missed for some minutes",
+      steps: [
+        Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(1), 5),
+        Stretch(one(9), 6, every: 2), Stretch(one(2), 40, every: 20),
+      ], keys: [1, 2]),
     Scenario(
       name: "and was shown for a moment now and then leaves soon after the last one",
       steps: [
@@ -265,6 +309,103 @@ import Testing
     #expect(state.alerts["a"]?.first?.pin == pin(2))
     enter(Self.at(.key(1), .key(2)), 1)
     #expect(state.alerts["a"] == nil)
+  }
+
+  @Test(
+    "and was new beside one that had left stays whoever goes on with what was stored, and that is told",
+    arguments: [true, false])
+  func interruptedRestored(isHeld: Bool) throws {
+    var bench = LedgerBench()
+    var state = DocumentState()
+    func enter(_ key: UInt8, _ times: Int, every pause: Int64 = 60) {
+      for _ in 0..<times {
+        let count = bench.events.count
+        bench.see(Self.one(key), every: pause)
+        state.keysByEndpoint["a"] = bench.endpointKeys
+        _ = state.noteAlerts(
+          of: Array(bench.events[count...]), at: "a", failures: 0, now: bench.now)
+      }
+    }
+    func restart() throws {
+      state = try DocumentState(decoding: state.encoded, file: "a.json")
+      bench.endpointKeys = try #require(state.keysByEndpoint["a"])
+    }
+    enter(1, 90)
+    enter(9, 63)
+    enter(1, Self.day)
+    bench.context.isMassChange = isHeld
+    enter(2, 3, every: 2)
+    #expect(bench.endpointKeys.held.keys.contains(pin(2)) == isHeld)
+    try restart()
+    if isHeld {
+      // A quorum of points vouches for it meanwhile.
+      bench.context.isMassChange = false
+      bench.context.vantages.formUnion(["oslo", "rome"])
+      for _ in 0..<4 {
+        bench.see([(Self.here, "", .key(2)), ("oslo", "", .key(2)), ("rome", "", .key(2))])
+      }
+      bench.context.vantages = [Self.here]
+    }
+    #expect(bench.keys == [1, 2, 9])
+    enter(9, 10, every: 20)
+    try restart()
+    enter(9, 300, every: 20)
+    #expect(bench.keys == [1, 2, 9])
+    let told = state.alerts["a"]?.filter { $0.pin == pin(2) }.map(\.kind) ?? []
+    #expect(told.contains(.keyUndecided) && !told.contains(.keyWithdrawn))
+    enter(2, 1)
+    #expect(state.alerts["a"]?.contains { $0.kind == .keyUndecided } != true)
+  }
+
+  @Test("and was a moment's is withdrawn once a person has spoken for the one that took its place")
+  func approvedSince() throws {
+    var bench = LedgerBench()
+    bench.see(Self.one(1))
+    bench.see(Self.one(9), 6)
+    bench.see(Self.one(2), 90, every: 60)
+    #expect(bench.keys == [1, 2, 9])
+    var state = DocumentState()
+    state.keysByEndpoint["a"] = bench.endpointKeys
+    _ = try state.approve(pin(2), at: "a", .init(who: "ada", at: bench.now, why: ""))
+    bench.endpointKeys = try #require(state.keysByEndpoint["a"])
+    bench.see(Self.one(2), every: 60)
+    #expect(bench.keys == [1, 2])
+    #expect(bench.events.contains(.withdrawn(pin(9))))
+  }
+
+  @Test(
+    "and was a moment's is withdrawn beside any older key if a record does not say which it interrupted"
+  )
+  func olderProgram() {
+    let (begin, rule) = (LedgerBench().now, LedgerBench.rule)
+    for (shown, left) in [(1, [1, 2]), (2, [1, 2]), (3, [1, 2, 3, 9])] as [(UInt8, [UInt8])] {
+      var endpointKeys = EndpointKeys(
+        keys: [
+          KnownKey(pin: pin(1), firstSeen: begin - 90_000, lastSeen: begin - 100),
+          KnownKey(
+            pin: pin(2), firstSeen: begin - 80_000, lastSeen: begin - 100, isUnannounced: true),
+          KnownKey(pin: pin(9), firstSeen: begin - 20, lastSeen: begin, isUnannounced: true),
+        ], authorities: [pin(100): begin])
+      for probe in 1...300 as ClosedRange<Int64> {
+        _ = endpointKeys.enter(
+          LedgerBench.probe(Self.one(shown)), at: begin + 20 * probe, rule: rule)
+      }
+      #expect(Set(endpointKeys.keys.map(\.pin)) == Set(left.map { pin($0) }))
+    }
+  }
+
+  @Test("remembers no more keys that it interrupted than there is room for, the lasting ones first")
+  func manyInterrupted() {
+    let begin = LedgerBench().now
+    let many = (10..<110 as Range<UInt8>).map { key in
+      KnownKey(
+        pin: pin(key), firstSeen: begin - 500, lastSeen: begin - 10, isUnannounced: true)
+    }
+    let lasting = KnownKey(
+      pin: pin(2), firstSeen: begin - 400, lastSeen: begin - 10, isUnannounced: true, shownFor: 5000
+    )
+    let interrupted = EndpointKeys(keys: many + [lasting]).standing(at: begin)
+    #expect(interrupted.count == KnownKey.mostInterrupted && interrupted.contains(pin(2)))
   }
 
   @Test("stays whoever goes on with what was stored")

@@ -58,7 +58,7 @@ export function nextActions({ alerts, expiries, documents, time, leader, refusin
       endpointAddress(alert.file, alert.endpoint), "See where");
   }
   for (const alert of few(ofKind("key-undecided"))) {
-    add("care", `${alert.endpoint} has a key that may be gone: what showed it does not answer. Repair that; deny the key only if nobody of yours has it.`,
+    add("care", `${alert.endpoint} has a key that may be gone: what showed it does not answer, or it was there for a moment and another key is shown since. See which your servers have before you deny one.`,
       endpointAddress(alert.file, alert.endpoint), "See where");
   }
   if (held > 0) {
