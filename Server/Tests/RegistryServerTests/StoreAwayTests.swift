@@ -282,6 +282,43 @@ struct StoreAwayTests {
     #expect(throws: RegistryServiceError.self) { try RegistryService(configuration: wrong) }
   }
 
+  @Test(
+    "a start on a disk that takes no log serves the copies and waits, and so does a server that waits already"
+  )
+  func failingFile() async throws {
+    let yaml = "{type: sqlite, dsn: \"DIR/registry.db\"}"
+    let first = try ScriptedService(storage: yaml, more: Self.published)
+    first.observer.show(.accepted(pin(1)), at: Self.host)
+    try await first.start()
+    await first.service.probe(Self.host)
+    let before = try #require(first.service.currentDocument(Self.file))
+    await first.service.stop()
+    // As on a full disk, the log beside the database cannot be made.
+    let log = first.directory.path("registry.db-wal")
+    try FileManager.default.createDirectory(atPath: log, withIntermediateDirectories: false)
+    let second = try ScriptedService(storage: yaml, more: Self.published, sharing: first)
+    second.observer.show(.accepted(pin(1)), at: Self.host)
+    try await second.service.start()
+    #expect(second.service.health.awaitedStore?.reason.contains("unable to open") == true)
+    #expect(try await second.get(Self.path).body == before.bytes)
+    // Then the log can be made, and a page cannot be read.
+    let file = try FileHandle(forUpdating: first.directory.file("registry.db"))
+    try file.seek(toOffset: 100)
+    let byte = try #require(try file.read(upToCount: 1))
+    try file.seek(toOffset: 100)
+    try file.write(contentsOf: Data([0xff]))
+    try FileManager.default.removeItem(atPath: log)
+    let health = second.service.health
+    #expect(await eventually { health.awaitedStore?.reason.contains("malformed") == true })
+    #expect(try await second.get(Self.path).body == before.bytes)
+    #expect(second.log.events("store_refused").isEmpty)
+    try file.seek(toOffset: 100)
+    try file.write(contentsOf: byte)
+    try file.close()
+    #expect(await Self.comes(second))
+    await second.service.stop()
+  }
+
   @Test("the pauses grow, and stay below what a leader may be missed")
   func pauses() {
     let pauses = (0..<40).map { RegistryService.pause(after: $0) }
@@ -290,13 +327,14 @@ struct StoreAwayTests {
   }
 
   @Test(
-    "what did not answer is absence, what answered is not, unless it lets nobody in where it did before",
+    "what did not answer is absence, and so is all that a store that was open before may get over",
     arguments: [
       (StoreError.unreachable(place: "p", reason: "r"), true, true), (.busy, true, true),
       (.cannotOpen(path: "p", reason: "r"), false, true),
       (.denied(place: "p", reason: "r"), false, true), (.foreign(path: "p"), false, false),
       (.newerSchema(path: "p", found: 2, known: 1), false, false),
-      (.failed(operation: "o", reason: "r"), false, false),
+      (.failed(operation: "o", reason: "r"), false, true),
+      (.damaged(path: "p", reason: "r"), false, true),
       (.seal(.vanished(record: "r")), false, false), (.closed, false, false),
     ])
   func absence(error: StoreError, isAlways: Bool, ifSeen: Bool) {

@@ -6,7 +6,8 @@ import SslPinningPlatform
 /// - It listens, serves the last copies of `publish.dir` that can stand in (``LastCopies/served(_:)``), and says what it
 ///   waits for: in the log, `/readyz`, a metric, the overview. Administration is refused with the reason.
 /// - Nothing is decided, signed, stored or copied before the store is open: what is known, and denied, is in there.
-/// - A store that refuses ends the waiting, and the server, as it ends a start; not one that lets nobody in and was open here before.
+/// - A store of a newer program, or another program's, ends the waiting, and the server, as it ends a start. Whatever else it says is
+///   no reason to, if one was open here before.
 extension RegistryService {
   /// What came of the waiting.
   struct Waiting: Sendable {

@@ -76,12 +76,15 @@ extension StoreError {
   /// Whether it may work later though nobody changes a setting: the store did not answer, or was open before.
   ///
   /// - Parameter wasOpen: whether a store was seen here before. Else a file that cannot be opened, or a database that refuses, is
-  ///   taken for a mistake of who configured it. A database refuses for many passing reasons, and a pool in front of it for more.
+  ///   taken for a mistake of who configured it. Where one was, all of that passes: a full disk, a page that cannot be read, rights
+  ///   that somebody took away. Only a store of a newer program, or another program's, is none to wait for.
   package func isAbsence(wasOpen: Bool) -> Bool {
     switch self {
     case .unreachable, .busy: true
-    case .cannotOpen, .denied: wasOpen
-    default: false
+    case .cannotOpen, .denied, .damaged, .failed: wasOpen
+    case .newerSchema, .foreign, .cannotBackUp, .cannotReadBackup, .invalidDSN, .invalidName, .seal,
+      .closed:
+      false
     }
   }
 }
