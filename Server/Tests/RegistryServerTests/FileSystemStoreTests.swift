@@ -1,4 +1,5 @@
 import Foundation
+import SslPinningPlatform
 import TestSupport
 import Testing
 
@@ -114,11 +115,45 @@ import Testing
     #expect(try await hasHistory(40))
   }
 
+  /// What may stand where a record was.
+  enum Remains: String, CaseIterable, Sendable {
+    case otherFormat, empty, directory
+  }
+
+  @Test("keeps what cannot be read beside, and begins its record anew", arguments: Remains.allCases)
+  func setAside(_ remains: Remains) async throws {
+    try await fill(20)
+    let file = URL(filePath: path("record"))
+    switch remains {
+    case .otherFormat:
+      // One byte alone: no newer version wrote that.
+      var bytes = try Data(contentsOf: file)
+      bytes[6] = UInt8(ascii: "2")
+      try bytes.write(to: file)
+    case .empty: try Data().write(to: file)
+    case .directory:
+      try FileManager.default.removeItem(at: file)
+      try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+    }
+    let error = await #expect(throws: StoreError.self) { try await store.record(named: "a") }
+    if case .damaged = error {} else { Issue.record("\(error, default: "")") }
+    for _ in 0..<2 {
+      await #expect(throws: StoreError.self) { try await store.replace("a", version: 20, with: []) }
+    }
+    try await fill(40)
+    #expect(try await hasHistory(40))
+    for name in ["record.damaged", "history.damaged"] {
+      #expect(FileManager.default.fileExists(atPath: path(name)), "\(name)")
+    }
+  }
+
   @Test("refuses a file of a newer version instead of damaging it")
   func newer() async throws {
     try await fill(1)
     var bytes = try Data(contentsOf: URL(filePath: path("record")))
     bytes[6] = UInt8(ascii: "2")
+    bytes = bytes.dropLast(32)
+    bytes += Digest.sha256([UInt8](bytes))
     try bytes.write(to: URL(filePath: path("record")))
     let refusal = StoreError.newerSchema(path: path("record"), found: 2, known: 1)
     await #expect(throws: refusal) { try await store.record(named: "a") }

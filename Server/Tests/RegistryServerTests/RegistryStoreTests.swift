@@ -1,6 +1,7 @@
 import Foundation
 import RegistryServer
 import RegistryStores
+import TestSupport
 import Testing
 
 @Suite("Every store keeps the contract") struct RegistryStoreTests {
@@ -109,6 +110,32 @@ import Testing
       }
       try await group.waitForAll()
     }
+  }
+
+  @Test(
+    "says of a record that cannot be read that it alone is damaged, and puts another one in its place",
+    arguments: StoreKind.shared)
+  func damaged(_ kind: StoreKind) async throws {
+    let directory = try TemporaryDirectory()
+    let damaged = try await DamagedStore(kind)
+    let first = try damaged.open(in: directory)
+    _ = try await first.replace("a", version: 0, with: [UInt8](repeating: 0xa5, count: 20_000))
+    _ = try await first.replace("b", version: 0, with: [1])
+    await first.close()
+    try await damaged.damage("a", in: directory)
+    let store = try damaged.open(in: directory)
+    let error = await #expect(throws: StoreError.self) { try await store.record(named: "a") }
+    if case .damaged = error {} else { Issue.record("\(error, default: "")") }
+    #expect(try await store.record(named: "b") == StoredRecord(version: 1, bytes: [1]))
+    if DamagedStore.replaceable.contains(kind) {
+      // Not by a server, which knows another version.
+      await #expect(throws: StoreError.self) { try await store.replace("a", version: 1, with: [2]) }
+      let outcome = try await store.replace("a", version: 0, with: [2], history: [[3]])
+      #expect(outcome == .replaced(version: 1))
+      #expect(try await store.record(named: "a") == StoredRecord(version: 1, bytes: [2]))
+      #expect(try await store.history(of: "a", before: nil, limit: 9).map(\.bytes) == [[3]])
+    }
+    await store.close()
   }
 
   @Test("answers nothing once it is closed", arguments: StoreKind.allCases)

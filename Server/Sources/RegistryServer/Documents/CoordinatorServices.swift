@@ -170,6 +170,15 @@ extension DocumentState {
       throw .failed(operation: "reading the state of \(file)", reason: error.reason)
     }
   }
+
+  /// The same of a record whose seal is good. One that cannot be read, as of a newer server, holds this document, and no other.
+  ///
+  /// - Throws: ``StoreError/seal(_:)``.
+  init(believing bytes: [UInt8], file: String) throws(StoreError) {
+    do throws(StoreError) { try self.init(decoding: bytes, file: file) } catch {
+      throw .seal(.broken(record: file, .damaged(reason: "\(error)")))
+    }
+  }
 }
 
 extension RegistryStore {

@@ -53,7 +53,7 @@ actor DocumentCoordinator {
 
   /// Reads what the store has and publishes it.
   ///
-  /// - Throws: ``StoreError``: a server that cannot read its past must not begin a new one. A seal that is not
+  /// - Throws: ``StoreError``: a server that cannot read its past must not begin a new one. A record that is not
   ///   good is no reason not to start: what was published last is served.
   func open(at now: Int64 = 0) async throws(StoreError) {
     await carry(try await read(machine.reading(to: .open), at: now), at: now)
@@ -318,7 +318,7 @@ actor DocumentCoordinator {
     }
   }
 
-  /// Reads, and has the machine decide what follows. Other errors than those of the seal are thrown.
+  /// Reads, and has the machine decide what follows. Errors that are not of this record alone are thrown.
   private func read(
     _ request: DocumentReadRequest, at now: Int64
   ) async throws(StoreError) -> [DocumentEffect] {
@@ -327,18 +327,18 @@ actor DocumentCoordinator {
       return machine.handle(.read(.success(DocumentReading(history: history)), request), at: now)
     }
     let (stored, found): (StoredRecord?, LastCopies.Found?)
+    var reading = DocumentReading()
     do throws(StoreError) {
       (stored, found) = try await services.record(of: file, isFirst: machine.isUnread)
+      if !machine.knows(version: stored?.version ?? 0, bytes: stored?.bytes) {
+        reading.record =
+          try stored.map { record throws(StoreError) in try self.record(record) }
+          ?? DocumentRecord()
+      }
     } catch {
       guard case .seal(let fault) = error else { throw error }
       lastFault = fault
       return machine.handle(.read(.failure(.doubt(StoreDoubt(fault, file))), request), at: now)
-    }
-    var reading = DocumentReading()
-    if !machine.knows(version: stored?.version ?? 0, bytes: stored?.bytes) {
-      reading.record =
-        try stored.map { record throws(StoreError) in try self.record(record) }
-        ?? DocumentRecord()
     }
     if machine.isUnread, let found {
       reading.copy = services.copy(found, of: file, beside: stored)
@@ -350,7 +350,7 @@ actor DocumentCoordinator {
   private func record(_ stored: StoredRecord) throws(StoreError) -> DocumentRecord {
     let signer = services.signer
     var record = DocumentRecord()
-    record.state = try DocumentState(decoding: stored.bytes, file: file)
+    record.state = try DocumentState(believing: stored.bytes, file: file)
     (record.version, record.bytes) = (stored.version, stored.bytes)
     record.document = signer.recognise(record.state.document, signed: record.state.signed)
     record.hasNewKeySets = signer.hasNewKeySets(

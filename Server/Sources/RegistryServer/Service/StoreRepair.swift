@@ -108,13 +108,16 @@ public struct StoreRepair: Sendable {
     let line = JSONValue.object(entry.json).canonicalBytes
     var isWritten = false
     do throws(StoreError) {
+      // Also over one that cannot be read, whose version the store may know all the same.
+      var version = try await base.replaceable(name)?.version ?? 0
       for _ in 0..<8 {
-        let version = try await base.record(named: name)?.version ?? 0
         let outcome = try await store.replace(
           name, version: version, with: content, history: [line])
-        guard case .replaced = outcome else { continue }
-        isWritten = true
-        break
+        guard case .conflict(let current) = outcome else {
+          isWritten = true
+          break
+        }
+        version = current
       }
     } catch { throw .store(error) }
     guard isWritten else { throw .store(.busy) }
@@ -224,13 +227,10 @@ public struct StoreRepair: Sendable {
       reset == .take ? try await foundIdentity() : .new(under: keys.own)
     }
     try await asking { () throws(StoreError) in
-      for _ in 0..<8 {
-        let version = try await base.record(named: name)?.version ?? 0
-        guard try await write(name, identity.encoded, over: version, of: identity) else { continue }
-        let number = try StoredRecord.number(after: version, of: name)
-        return store.mark.note(identity.seen(under: number), isOther: true)
+      let number = try await base.overwrite(name) { next throws(StoreError) in
+        try sealed(name, identity.encoded, under: next, of: identity)
       }
-      throw StoreError.busy
+      store.mark.note(identity.seen(under: number), isOther: true)
     }
     if let reason = store.mark.problem, let seen = store.mark.seen,
       store.mark.written?.refusal(ofStore: seen.id, seen.age) != nil
@@ -250,12 +250,14 @@ public struct StoreRepair: Sendable {
   private func foundIdentity() async throws(StoreError) -> StoreIdentity {
     var (identity, ids) = (StoreIdentity.new(under: keys.own), Set<String>())
     for document in documents {
-      guard let record = try await base.record(named: document.file) else { continue }
+      guard try await base.has(document.file) else { continue }
+      // One that cannot be read stays held until it is reset itself.
       identity.records.insert(document.file)
+      guard let record = try await base.replaceable(document.file) else { continue }
       if let sealed = try verified(record, document.file) { ids.insert(sealed.store) }
     }
     var known = store.mark.seen.flatMap { StoreIdentity.isID($0.id) ? $0 : nil }
-    if let record = try await base.record(named: StoreIdentity.recordName),
+    if let record = try await base.replaceable(StoreIdentity.recordName),
       let sealed = try verified(record, StoreIdentity.recordName),
       let found = StoreIdentity(decoding: sealed.content)?.seen(under: record.version)
     {
@@ -291,7 +293,7 @@ public struct StoreRepair: Sendable {
   ) async throws(StoreRepairError) -> Bool {
     do throws(StoreError) {
       for _ in 0..<8 {
-        guard let record = try await base.record(named: name),
+        guard let record = try await base.replaceable(name),
           let sealed = SealedRecord(parsing: record.bytes)
         else { return false }
         let verifier = try sealed.verified(by: keys.all, name: name, version: record.version)
@@ -308,14 +310,20 @@ public struct StoreRepair: Sendable {
   private func write(
     _ name: String, _ content: [UInt8], over version: Int64, of identity: StoreIdentity
   ) async throws(StoreError) -> Bool {
-    let fields = SealedRecord.Fields(
-      store: identity.id, key: keys.own.id, name: name,
-      version: try StoredRecord.number(after: version, of: name), content: content)
-    let bytes = try SealedRecord(fields, keys: keys.all).encoded
+    let next = try StoredRecord.number(after: version, of: name)
+    let bytes = try sealed(name, content, under: next, of: identity)
     guard case .replaced = try await base.replace(name, version: version, with: bytes) else {
       return false
     }
     return true
+  }
+
+  private func sealed(
+    _ name: String, _ content: [UInt8], under version: Int64, of identity: StoreIdentity
+  ) throws(StoreError) -> [UInt8] {
+    let fields = SealedRecord.Fields(
+      store: identity.id, key: keys.own.id, name: name, version: version, content: content)
+    return try SealedRecord(fields, keys: keys.all).encoded
   }
 }
 

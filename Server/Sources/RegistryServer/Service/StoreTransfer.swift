@@ -74,6 +74,8 @@ public struct StoreTransfer: Sendable {
     let names = store.recordNames.union(files).union(Self.plainNames)
       .union([StoreIdentity.recordName])
     let backup = try await asking { () throws(StoreError) in
+      // A copy in SQLite has a page that cannot be read as well, and does not say whose it is.
+      for name in names.sorted() { _ = try await store.stored(name) }
       let backup = try SQLiteBackup(path)
       if case .sqlite(let own) = storage {
         try backup.copy(own)
@@ -146,7 +148,7 @@ public struct StoreTransfer: Sendable {
     in store: any RegistryStore
   ) async throws(StoreError) -> (identity: StoreIdentity, age: RecordAge)? {
     let name = StoreIdentity.recordName
-    guard let record = try await store.record(named: name),
+    guard let record = try await store.replaceable(name),
       let sealed = SealedRecord(parsing: record.bytes),
       try sealed.verified(by: keys.all, name: name, version: record.version) != nil,
       let identity = StoreIdentity(decoding: sealed.content)
@@ -202,14 +204,18 @@ public struct StoreTransfer: Sendable {
     try await asking { () throws(StoreError) in
       var present = Present()
       present.own = try await identity(in: base)
-      if let record = try await base.record(named: StoreIdentity.recordName) {
+      if try await base.has(StoreIdentity.recordName) {
         present.firstOther = StoreIdentity.recordName
-        let tags = SealedRecord(parsing: record.bytes)?.tags ?? []
+        let record = try await base.replaceable(StoreIdentity.recordName)
+        let tags = record.flatMap { SealedRecord(parsing: $0.bytes) }?.tags ?? []
         present.isUnderOtherKey =
           !tags.isEmpty && !tags.contains { tag in keys.all.contains { $0.id == tag.key } }
       }
       for name in contents.identity.records.union(files).sorted() {
-        guard let record = try await base.record(named: name) else { continue }
+        guard let record = try await base.replaceable(name) else {
+          if try await base.has(name) { present.firstOther = present.firstOther ?? name }
+          continue
+        }
         let sealed = SealedRecord(parsing: record.bytes)
         let content = sealed?.content ?? record.bytes
         if let state = try? DocumentState(decoding: content, file: name) {
@@ -281,10 +287,10 @@ public struct StoreTransfer: Sendable {
       }
       for name in Self.plainNames {
         // Counts of what anybody may send: those that are there are the newer ones.
-        guard try await base.record(named: name) == nil,
+        guard try await base.replaceable(name) == nil,
           let record = try await source.record(named: name)
         else { continue }
-        try await replace(name) { _ in record.bytes }
+        try await base.overwrite(name) { _ in record.bytes }
       }
     }
     let seen = store.mark.seen.flatMap { $0.id == id ? $0 : nil }
@@ -316,7 +322,12 @@ public struct StoreTransfer: Sendable {
     _ name: String, from source: SQLiteStore
   ) async throws(StoreError) -> [[UInt8]] {
     var there: [[UInt8]: Int] = [:]
-    for entry in try await base.wholeHistory(of: name) { there[entry.bytes, default: 0] += 1 }
+    do throws(StoreError) {
+      for entry in try await base.wholeHistory(of: name) { there[entry.bytes, default: 0] += 1 }
+    } catch {
+      // With a record that cannot be read goes what it says of its history.
+      guard case .damaged = error, try await base.replaceable(name) == nil else { throw error }
+    }
     return try await source.wholeHistory(of: name).map(\.bytes).filter { entry in
       guard let count = there[entry], count > 0 else { return true }
       there[entry] = count - 1
@@ -333,30 +344,13 @@ public struct StoreTransfer: Sendable {
     repeat {
       let part = Array(rest.prefix(StoredEntry.page))
       rest = rest.dropFirst(part.count)
-      version = try await replace(name, history: part) { next throws(StoreError) in
+      version = try await base.overwrite(name, history: part) { next throws(StoreError) in
         let fields = SealedRecord.Fields(
           store: id, key: keys.own.id, name: name, version: next, content: content)
         return try SealedRecord(fields, keys: keys.all).encoded
       }
     } while !rest.isEmpty
     return version
-  }
-
-  /// Replaces whatever is there.
-  ///
-  /// - Parameter bytes: what is stored, by the version under which it is.
-  @discardableResult
-  private func replace(
-    _ name: String, history: [[UInt8]] = [],
-    with bytes: (Int64) throws(StoreError) -> [UInt8]
-  ) async throws(StoreError) -> Int64 {
-    for _ in 0..<8 {
-      let version = try await base.record(named: name)?.version ?? 0
-      let next = try bytes(try StoredRecord.number(after: version, of: name))
-      let outcome = try await base.replace(name, version: version, with: next, history: history)
-      if case .replaced(let version) = outcome { return version }
-    }
-    throw .busy
   }
 
   private func asking<Value>(

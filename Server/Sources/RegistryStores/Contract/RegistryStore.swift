@@ -21,6 +21,9 @@ import SslPinningPlatform
 ///   nothing is lost or torn rests on compare and swap alone.
 /// - **Changes are told** to every server within a second of the replacement; at least once, perhaps
 ///   without cause, and one change may be told for several.
+/// - **One record at a time.** One that cannot be read as it was written is ``StoreError/damaged(path:reason:)``, and keeps nobody
+///   from the others. A replacement of version 0, which no such record has, takes its place; where the store knows its version all
+///   the same, or cannot let go of it, that is a conflict or an error.
 /// - A failed call changes nothing, or did change everything: after an error the caller reads again
 ///   before it decides. A store that was unreachable is tried anew with every call.
 ///
@@ -147,7 +150,7 @@ public enum StoreError: Error, Equatable, Sendable {
   case newerSchema(path: String, found: Int64, known: Int64)
   /// The file is a database of another program.
   case foreign(path: String)
-  /// The file does not hold what was written to it.
+  /// The file, or a record in it, does not hold what was written to it.
   case damaged(path: String, reason: String)
   /// No backup can be written here; `reason` is the system's.
   case cannotBackUp(path: String, reason: String)

@@ -36,6 +36,8 @@ public enum SealFault: Equatable, Sendable {
     case unknownKey(SPKIPin)
     /// The seal is good, and the content is none that can be read.
     case unreadable
+    /// The store does not give it back, or what it gives is none of this program's; `reason` says where and why.
+    case damaged(reason: String)
   }
 
   /// Whether `prv.pem` is what is wrong, rather than the store.
@@ -67,6 +69,9 @@ extension SealFault: CustomStringConvertible {
       "the record of \(record) in the store is older than the last document that this server published (sealed-store in"
         + " tls.dir), when publish.dir was configured: nothing is decided or signed for it; hint: restore the store from a"
         + " backup that is as new or, if this record is meant, ssl-pinning store reset \(record) --take"
+    case .broken(let record, .damaged(let reason)):
+      "the record of \(record) in the store cannot be read (\(reason)): nothing is decided or signed for it; hint: restore"
+        + " the store from a backup, or ssl-pinning store reset \(record) --anew"
     case .broken(let record, let reason):
       "the record of \(record) in the store \(reason.told): nothing is decided or signed for it; hint: restore"
         + " the store from a backup, or ssl-pinning store reset \(record) --anew (or --take, which"
@@ -105,6 +110,7 @@ extension SealFault.Reason {
     case .older, .olderThanFormerCopy: "is older than this server has seen it"
     case .unknownKey(let key): "is sealed under the unknown key \(key.base64)"
     case .unreadable: "cannot be read"
+    case .damaged(let reason): "cannot be read (\(reason))"
     }
   }
 }

@@ -20,9 +20,18 @@ struct RecordDirectory {
   func read() throws(StoreError) -> RecordFile? {
     let bytes: [UInt8]?
     do throws(FileError) { bytes = try file.read(limit: RecordFile.maximumBytes) } catch {
-      throw Self.failure(error)
+      throw Self.damage(error)
     }
     return try decoded(bytes).get()
+  }
+
+  /// The same for whoever holds the lock.
+  private func current(_ held: borrowing AtomicFile.Held) -> Result<RecordFile?, StoreError> {
+    let bytes: [UInt8]?
+    do throws(FileError) { bytes = try held.read(limit: RecordFile.maximumBytes) } catch {
+      return .failure(Self.damage(error))
+    }
+    return decoded(bytes)
   }
 
   /// Replaces what is in force, under the lock of this record.
@@ -36,8 +45,11 @@ struct RecordDirectory {
     do throws(FileError) {
       result = try file.withLock { held throws(FileError) in
         let current: RecordFile
-        switch decoded(try held.read(limit: RecordFile.maximumBytes)) {
+        switch self.current(held) {
         case .success(let found): current = found ?? RecordFile()
+        case .failure(.damaged) where version == 0:
+          if let error = setAside() { return .failure(error) }
+          current = RecordFile()
         case .failure(let error): return .failure(error)
         }
         guard current.version == version else {
@@ -67,7 +79,7 @@ struct RecordDirectory {
     let result: Result<Bool, StoreError>
     do throws(FileError) {
       result = try file.withLock { held throws(FileError) in
-        let found = decoded(try held.read(limit: RecordFile.maximumBytes))
+        let found = current(held)
         let next = Result { () throws(StoreError) in
           try found.get().flatMap { record throws(StoreError) in
             try forgotten(through: number, of: record)
@@ -135,10 +147,36 @@ struct RecordDirectory {
     FileSystemStore.flush(directory: URL(filePath: path).deletingLastPathComponent().path())
   }
 
+  /// Keeps a record that cannot be read beside, with its history, which nobody knows the end of then.
+  ///
+  /// - Returns: why the next one cannot be begun.
+  private func setAside() -> StoreError? {
+    for name in ["/record", "/history"] {
+      let kept = path + name + ".damaged"
+      // A directory in its place would be in the way of the next one.
+      try? FileManager.default.removeItem(atPath: kept)
+      rename(path + name, kept)
+    }
+    do throws(StoreError) { try older.create() } catch { return error }
+    return nil
+  }
+
   private func decoded(_ bytes: [UInt8]?) -> Result<RecordFile?, StoreError> {
     guard let bytes else { return .success(nil) }
     return Result { () throws(StoreError) in
       try RecordFile(decoding: bytes, path: path + "/record")
+    }
+  }
+
+  /// What it means that the file of the record cannot be read: a sector that is bad, or something else in its place, is a
+  /// matter of this record; that the system has no room for the moment is none.
+  private static func damage(_ error: FileError) -> StoreError {
+    let passing = [EMFILE, ENFILE, ENOMEM, EINTR].map { String(cString: strerror($0)) }
+    switch error {
+    case .failed(.open, let path, let reason) where !passing.contains(reason),
+      .failed(.read, let path, let reason):
+      return .damaged(path: path, reason: reason.lowercased())
+    default: return failure(error)
     }
   }
 
@@ -159,7 +197,7 @@ struct RecordDirectory {
 ///
 /// Layout, numbers big-endian: `SSPnFS1\n`, version, entries and bytes of the history file (64 bits
 /// each), count of entries here (32 bits), each entry's length (32 bits) and bytes, the record's
-/// length (64 bits) and bytes, and the SHA-256 of everything before.
+/// length (64 bits) and bytes, and the SHA-256 of everything before, which every later format ends with, too.
 struct RecordFile: Equatable {
   /// The most that such a file has: the largest record, and the entries not folded yet.
   static let maximumBytes = 256 << 20
@@ -198,12 +236,13 @@ struct RecordFile: Equatable {
     guard file.starts(with: Self.magic), file.count > 40 else {
       throw .damaged(path: path, reason: "it does not begin as a record")
     }
+    // First: a format that one flipped byte says is nobody's.
+    guard Array(file.suffix(32)) == Digest.sha256(file.dropLast(32)) else {
+      throw .damaged(path: path, reason: "its checksum is another")
+    }
     let format = file[Self.magic.count]
     guard format == Self.format else {
       throw .newerSchema(path: path, found: Int64(format) - 48, known: Int64(Self.format) - 48)
-    }
-    guard Array(file.suffix(32)) == Digest.sha256(file.dropLast(32)) else {
-      throw .damaged(path: path, reason: "its checksum is another")
     }
     var rest = ByteReader(file.dropFirst(Self.magic.count + 2).dropLast(32))
     guard let version = rest.integer(Int64.self), let count = rest.integer(Int64.self),

@@ -252,6 +252,8 @@ struct PostgresMessage {
       if ["08", "53", "57P"].contains(where: code.hasPrefix) {
         return .unreachable(place: place, reason: text)
       }
+      // Data or an index that is corrupted, and what versions before 13 say of a row.
+      if code.hasPrefix("XX") { return .damaged(path: place, reason: text) }
       let verb = sql.prefix { $0 != " " && $0 != "\n" }.lowercased()
       return .failed(operation: "\(verb) in \(place)", reason: text)
     }

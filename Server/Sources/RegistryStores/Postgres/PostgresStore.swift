@@ -128,7 +128,10 @@ public final class PostgresStore: RegistryStore {
     _ work: @escaping @Sendable (PostgresConnection) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     do throws(StoreError) { return try await pool.run(work) } catch {
-      if case .failed = error { schema.forget() }
+      switch error {
+      case .failed, .damaged: schema.forget()
+      default: break
+      }
       throw error
     }
   }

@@ -155,6 +155,8 @@ package final class RedisConnection: DatabaseConnection, @unchecked Sendable {
     case "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN":
       throw .unreachable(place: place, reason: text)
     case "BUSY": throw .busy
+    // Something else than a server writes is in the place of a record.
+    case "WRONGTYPE": throw .damaged(path: place, reason: text)
     default:
       let verb = String(decoding: words.first?.bytes ?? [], as: UTF8.self).lowercased()
       throw .failed(operation: "\(verb) in \(place)", reason: text)

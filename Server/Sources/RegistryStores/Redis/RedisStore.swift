@@ -51,12 +51,13 @@ public final class RedisStore: RegistryStore {
 
   public func record(named name: String) async throws(StoreError) -> StoredRecord? {
     try RecordName.check(name)
-    return try await pool.run { connection throws(StoreError) in
+    return try await pool.run { [dsn] connection throws(StoreError) in
       let fields = try connection.command(
         "HMGET", RedisWord(RedisKeys.record(name)), "version", "bytes"
       ).items
+      if fields.allSatisfy({ $0 == .nothing }) { return nil }
       guard fields.count == 2, let version = fields[0].number, case .bytes(let bytes) = fields[1]
-      else { return nil }
+      else { throw .damaged(path: dsn.place, reason: "the key has no version, or no bytes") }
       return StoredRecord(version: version, bytes: bytes)
     }
   }
@@ -148,11 +149,22 @@ struct RedisKeys {
 /// What Redis does in one step: nobody sees a part of it, and it is kept as a whole or not at all
 /// (its log has it between MULTI and EXEC).
 enum RedisScripts {
-  /// Keys: record, history. Arguments: version, bytes, channel, name, and entries.
+  /// Keys: record, history. Arguments: version, bytes, channel, name, and entries. A replacement of version 0 takes the place of
+  /// what is no record.
   ///
   /// - Returns: the new version as an integer, or the one in force as a string.
   static let replace = """
-    local version = redis.call('HGET', KEYS[1], 'version') or '0'
+    local kind, version, isRecord = redis.call('TYPE', KEYS[1])['ok'], '0', false
+    if kind == 'hash' then
+      version = redis.call('HGET', KEYS[1], 'version') or ''
+      isRecord = string.match(version, '^%-?%d+$') and redis.call('HEXISTS', KEYS[1], 'bytes') == 1
+        and (#version < 19 or #version == 19 and version <= '9223372036854775807')
+    end
+    if kind ~= 'none' and not isRecord then
+      if ARGV[1] ~= '0' then return redis.error_reply('WRONGTYPE the key is no record') end
+      redis.call('DEL', KEYS[1])
+      version = '0'
+    end
     if version ~= ARGV[1] then return version end
     local new = redis.call('HINCRBY', KEYS[1], 'version', 1)
     redis.call('HSET', KEYS[1], 'bytes', ARGV[2])

@@ -155,6 +155,8 @@ package final class SQLiteConnection {
     switch sqlite3_errcode(database) & 0xff {
     case SQLITE_BUSY, SQLITE_LOCKED: return .busy
     case SQLITE_NOTADB: return .foreign(path: path)
+    case SQLITE_CORRUPT:
+      return .damaged(path: path, reason: String(cString: sqlite3_errmsg(database)))
     default:
       let operation = sql.prefix { $0 != " " && $0 != "\n" }.lowercased()
       return .failed(

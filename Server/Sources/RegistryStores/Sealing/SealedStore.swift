@@ -101,8 +101,10 @@ package final class SealedStore: RegistryStore {
     if try await refresh() { return try await known() }
     var bare: [String] = []
     for name in documents {
-      guard let record = try await base.record(named: name) else { continue }
-      guard !SealedRecord.isMarked(record.bytes) else {
+      guard try await base.has(name) else { continue }
+      // One that cannot be read is listed, and held: it is no first sight.
+      let record = try await base.replaceable(name)
+      guard !SealedRecord.isMarked(record?.bytes ?? []) else {
         return .fault(note(.vanished(record: StoreIdentity.recordName)))
       }
       bare.append(name)
@@ -126,7 +128,7 @@ package final class SealedStore: RegistryStore {
   package func lost(_ documents: [String]) async throws(StoreError) -> SealMark.Seen? {
     guard let seen = mark.seen, StoreIdentity.isID(seen.id) else { return nil }
     for name in seen.records.union(documents).union([StoreIdentity.recordName]).sorted() {
-      guard try await base.record(named: name) == nil else { return nil }
+      guard try await !base.has(name) else { return nil }
     }
     return seen
   }
@@ -164,7 +166,7 @@ package final class SealedStore: RegistryStore {
   private func sealBareRecords() async throws(StoreError) {
     for name in state.withLock({ $0.identity?.records ?? [] }).sorted() {
       for _ in 0..<8 {
-        guard let record = try await base.record(named: name),
+        guard let record = try await base.replaceable(name),
           !SealedRecord.isMarked(record.bytes)
         else { break }
         let bytes = try seal(record.bytes, name, over: record.version)
@@ -224,7 +226,7 @@ package final class SealedStore: RegistryStore {
       _ = try await refresh()
       if let fault = state.withLock(\.fault) { throw .seal(fault) }
     }
-    guard let record = try await base.record(named: name) else {
+    guard let record = try await stored(name) else {
       guard state.withLock({ $0.has(name) }) else { return nil }
       throw .seal(.vanished(record: name))
     }
@@ -348,22 +350,6 @@ package final class SealedStore: RegistryStore {
     return before != keys.own.id
   }
 
-  /// The public key that the store says is in force, as SubjectPublicKeyInfo in DER: of another server's key it
-  /// is all that is known. Hazard: nobody verified it.
-  package func claimedPublicKey() async -> [UInt8]? {
-    guard let record = try? await base.record(named: StoreIdentity.recordName),
-      let sealed = SealedRecord(parsing: record.bytes)
-    else { return nil }
-    return StoreIdentity(decoding: sealed.content)?.publicKeyDER
-  }
-
-  /// What a record has for content, whether or not its seal is good; `nil` if there is no record. Hazard: it may
-  /// decide nothing.
-  package func unverified(_ name: String) async -> [UInt8]? {
-    guard let record = try? await base.record(named: name) else { return nil }
-    return SealedRecord(parsing: record.bytes)?.content ?? record.bytes
-  }
-
   // MARK: - The identity
 
   /// Reads the record with the identity again.
@@ -373,7 +359,13 @@ package final class SealedStore: RegistryStore {
     let name = StoreIdentity.recordName
     // Before the record: somebody may write a newer one, and mark that, while this one is on its way.
     let seen = mark.seen
-    guard let record = try await base.record(named: name) else {
+    let standing: StoredRecord?
+    do throws(StoreError) { standing = try await stored(name) } catch {
+      guard case .seal(let fault) = error else { throw error }
+      _ = note(fault)
+      return true
+    }
+    guard let record = standing else {
       guard seen != nil || state.withLock({ $0.identity != nil }) else { return false }
       goBack(to: 0, .vanished(record: name), seen)
       return true

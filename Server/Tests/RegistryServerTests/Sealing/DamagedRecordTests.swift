@@ -1,0 +1,126 @@
+import CanonicalJSON
+import Foundation
+import SslPinningRules
+import TestSupport
+import Testing
+
+@testable import RegistryServer
+@testable import RegistryStores
+
+@Suite("A record that the store cannot read", .timeLimit(.minutes(3)))
+struct DamagedRecordTests {
+  private static let host = "www.example.com"
+  private static let file = "www.example.com.json"
+  private static let other = "other.test"
+  private static let otherFile = "other.test.json"
+
+  /// A service that goes by two documents.
+  private static func service(
+    _ store: DamagedStore, showing keys: [SPKIPin], after first: ScriptedService? = nil
+  ) throws -> ScriptedService {
+    let server = try ScriptedService(
+      keys: "[{fqdn: \(host)}, {fqdn: \(other)}]", storage: store.yaml,
+      more: "publish: {dir: 'DIR/public'}", sharing: first)
+    for (host, key) in zip([host, other], keys) { server.observer.show(.accepted(key), at: host) }
+    return server
+  }
+
+  /// A store that has two documents, and a service that wrote them and ended.
+  private static func stage(
+    _ kind: StoreKind
+  ) async throws -> (store: DamagedStore, first: ScriptedService, published: [UInt8]) {
+    let store = try await DamagedStore(kind)
+    let first = try service(store, showing: [pin(1), pin(2)])
+    try await first.start()
+    for host in [host, other] { await first.service.probe(host) }
+    let published = try #require(first.service.currentDocument(otherFile)).bytes
+    await first.service.stop()
+    return (store, first, published)
+  }
+
+  @Test(
+    "holds its document and no other, is in no backup, and ends with a reset",
+    arguments: DamagedStore.replaceable)
+  func held(_ kind: StoreKind) async throws {
+    let (store, first, published) = try await Self.stage(kind)
+    try await store.damage(Self.otherFile, in: first.directory)
+    let second = try Self.service(store, showing: [pin(3), pin(4)], after: first)
+    try await second.start()
+    for host in [Self.host, Self.other] { await second.service.probe(host) }
+    #expect(try await second.get("/api/v1/\(Self.otherFile)").body == published)
+    #expect(try await second.pins(in: Self.file)[Self.host] == [pin(1), pin(3)])
+    let told = second.log.events("seal_broken").compactMap { $0["file"]?.stringValue }
+    #expect(told == [Self.otherFile])
+    #expect(try await second.get("/readyz").status == 503)
+    let error = await #expect(throws: StoreTransferError.self) {
+      try await StoreTransferTests.backUp(second, to: "backup")
+    }
+    let said = "the record of \(Self.otherFile) in the store cannot be read ("
+    #expect("\(error, default: "")".hasPrefix(said))
+    #expect(!FileManager.default.fileExists(atPath: second.directory.path("backup")))
+    let repair = try StoreRepair(second.configuration)
+    let reset = try await repair.reset(Self.otherFile, to: .anew, at: second.clock.now())
+    #expect(reset.contains("begins anew from the document that was signed at"))
+    await repair.close()
+    #expect(await eventually { second.log.events("store_believed").count == 1 })
+    await second.service.probe(Self.other)
+    let healed = try await second.pins(in: Self.otherFile)[Self.other] ?? []
+    #expect(Set(healed) == [pin(2), pin(4)])
+    #expect(try await second.get("/readyz").status == 200)
+    _ = try await StoreTransferTests.backUp(second, to: "backup")
+    await second.service.stop()
+  }
+
+  @Test(
+    "is replaced from a backup, also the store's own: until then the copies are served",
+    arguments: DamagedStore.replaceable)
+  func restored(_ kind: StoreKind) async throws {
+    let (store, first, published) = try await Self.stage(kind)
+    _ = try await StoreTransferTests.backUp(first, to: "backup")
+    for name in [Self.otherFile, ".store"] {
+      try await store.damage(name, in: first.directory)
+    }
+    let second = try Self.service(store, showing: [pin(1), pin(2)], after: first)
+    try await second.start(isLeading: false)
+    #expect(second.log.events("store_not_believed").count == 1)
+    #expect(try await second.get("/api/v1/\(Self.otherFile)").body == published)
+    #expect(try await second.get("/api/v1/\(Self.file)").status == 200)
+    await second.service.stop()
+    // Something is there, if nobody can say what.
+    await #expect(throws: StoreTransferError.notEmpty(".store")) {
+      try await StoreTransferTests.restore(second, from: "backup", mustBeEmpty: true)
+    }
+    try await StoreTransferTests.restore(second, from: "backup")
+    let third = try Self.service(store, showing: [pin(1), pin(2)], after: first)
+    try await third.start()
+    #expect(third.log.events("seal_broken").isEmpty)
+    #expect(try await third.get("/readyz").status == 200)
+    #expect(try await third.pins(in: Self.otherFile)[Self.other] == [pin(2)])
+    await third.service.stop()
+  }
+
+  @Test("is listed where a store without a seal is sealed: it is no first sight")
+  func withoutSeal() async throws {
+    let directory = try TemporaryDirectory()
+    let damaged = try await DamagedStore(.fileSystem)
+    let base = try damaged.open(in: directory)
+    for name in SealedStoreTests.names {
+      _ = try await base.replace(name, version: 0, with: [1])
+    }
+    try await damaged.damage("b.json", in: directory)
+    let store = SealedStore(base, keys: try SealedStoreTests.keys())
+    #expect(
+      try await store.open(documents: SealedStoreTests.names) == .sealed(["a.json", "b.json"]))
+    #expect(try await store.record(named: "a.json") == StoredRecord(version: 2, bytes: [1]))
+    for _ in 0..<2 {
+      let error = await #expect(throws: StoreError.self) {
+        try await store.record(named: "b.json")
+      }
+      guard case .seal(.broken(record: "b.json", .damaged)) = error else {
+        Issue.record("\(error, default: "")")
+        return
+      }
+    }
+    await base.close()
+  }
+}
