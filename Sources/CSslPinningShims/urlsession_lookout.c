@@ -12,21 +12,21 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// The numbers of look-outs end before this: the system keeps a table as long as the highest number of a process.
-#define END 16384
+// The numbers of look-outs end before this: who starts another program may close each number up to the highest one.
+#define END 4096
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pp_lookout *unused;
 
-// An ordinary session's socket may have spoilt its number for good. Sockets get the lowest that are free; so this takes the highest.
+// An ordinary session's socket may have spoilt its number for good. Sockets get the lowest that are free; so this takes the highest
+// below the end.
 static int moved_up(int descriptor) {
   struct rlimit limit;
   if (descriptor < 0 || getrlimit(RLIMIT_NOFILE, &limit)) return descriptor;
   for (int number = limit.rlim_cur < END ? (int)limit.rlim_cur - 1 : END - 1; number > descriptor; number--) {
     int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, number);
-    if (moved < 0) continue;
-    close(descriptor);
-    return moved;
+    if (moved >= 0) close(moved == number ? descriptor : moved);
+    if (moved == number) return moved;
   }
   return descriptor;
 }

@@ -198,15 +198,18 @@ struct HookTests {
   }
 
   @Test(
-    "gives a look-out a number that no socket gets, though the process uses most of its descriptors"
-  )
-  func highLookouts() async {
-    await #expect(processExitsWith: .success) {
+    "gives a look-out a number that no socket gets, though the process uses most of its descriptors",
+    arguments: [512, 8192])
+  func highLookouts(_ most: Int) async throws {
+    var usual = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &usual)
+    try #require(usual.rlim_max >= most)
+    await #expect(processExitsWith: .success) { [most = most as Int] in
       var limit = rlimit()
       getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-      limit.rlim_cur = 512
+      limit.rlim_cur = rlim_t(most)
       guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { exit(3) }
-      for _ in 0..<400 where dup(0) < 0 { exit(4) }
+      for _ in 0..<min(most, 4096) * 4 / 5 where dup(0) < 0 { exit(4) }
       guard let first = pp_lookout_take(), let second = pp_lookout_take() else { exit(5) }
       // Sockets get the lowest.
       guard let next = (0..<50).map({ _ in dup(0) }).max(), next > 0 else { exit(6) }
