@@ -215,6 +215,8 @@ package struct SealKeys: Sendable, Equatable {
 ///   an older record, another store, or one without a seal.
 /// - It is written after the record is, and only ever raised: it may lag behind the store, and is never ahead of what
 ///   this server saw. Each server has its own.
+/// - A file that cannot be read, or does not hold a mark, may say more than is known here. So only a person's word is written
+///   over it. Meanwhile what was read before counts, and what comes is kept and written once the file can be read.
 /// - Where it cannot be written it lasts until the process ends (``problem``).
 ///
 /// Hazard: whoever restores `tls.dir` together with the store takes both back, and nothing can tell.
@@ -268,6 +270,10 @@ package final class SealMark: Sendable {
     /// What the file had when it was last read or written.
     var bytes: [UInt8]?
     var seen: Seen?
+    /// What was noted since that the file does not have.
+    var unwritten: Seen?
+    /// Whether there is a file, and what it has cannot be told.
+    var isUnread = false
     var problem: String?
   }
 
@@ -305,7 +311,7 @@ package final class SealMark: Sendable {
   }
 
   /// Makes a mark of copies. What fails is ``problem``.
-  package func begin() { note(seen ?? Seen(id: Self.copiesFileName)) }
+  package func begin() { note(Seen(id: Self.copiesFileName)) }
 
   /// What was seen; `nil` before any store was. The file counts if it is another than before: somebody else on
   /// this machine may have written or removed it.
@@ -318,11 +324,27 @@ package final class SealMark: Sendable {
 
   /// What the file has; `nil` if there is none.
   package var written: Seen? {
-    state.withLock { $0.bytes.map { Self.decode($0) ?? Seen() } }
+    state.withLock { $0.isUnread ? unknown : $0.bytes.flatMap(Self.decode) }
   }
 
-  /// Why the file could not be written, in the system's words; `nil` if it has what was seen.
+  /// Whether there is a file, and what it has cannot be told.
+  package var isUnread: Bool {
+    state.withLock { state in
+      read(into: &state)
+      return state.isUnread
+    }
+  }
+
+  /// Why the file could not be read or written; `nil` if it has what was seen.
   package var problem: String? { state.withLock(\.problem) }
+
+  /// Reads the file again, and writes what it lacks. ``problem`` says what came of it.
+  package func settle() {
+    state.withLock { state in
+      read(into: &state)
+      if state.problem != nil { write(&state) }
+    }
+  }
 
   /// Notes what was seen.
   ///
@@ -330,27 +352,28 @@ package final class SealMark: Sendable {
   package func note(_ new: Seen, isOther: Bool = false) {
     state.withLock { state in
       read(into: &state)
+      var new = new
+      // Of a store that nobody knew a moment ago.
+      if new.id.isEmpty, let id = state.seen?.id { new.id = id }
       let next = isOther ? new : state.seen?.raised(to: new) ?? new
       guard next != state.seen || state.problem != nil else { return }
       state.seen = next
-      guard let file, writing == .always || writing == .ifThere && state.bytes != nil else {
-        return
-      }
-      let bytes = Self.encode(next)
-      do throws(FileError) {
-        try file.write(bytes)
-        (state.bytes, state.problem) = (bytes, nil)
-      } catch {
-        state.problem = "\(error)"
-      }
+      state.unwritten = isOther ? new : state.unwritten?.raised(to: new) ?? new
+      write(&state, overUnread: isOther)
     }
   }
 
   /// Has a document's last copy be no newer than this: an operator's word.
   package func lower(_ name: String, to number: RegistryStamp.Version?) {
-    guard var seen else { return }
-    seen.lower(name, to: number)
-    note(seen, isOther: true)
+    state.withLock { state in
+      read(into: &state)
+      guard var next = state.seen else { return }
+      next.lower(name, to: number)
+      guard next != state.seen || state.problem != nil else { return }
+      state.seen = next
+      state.unwritten?.lower(name, to: number)
+      write(&state)
+    }
   }
 
   /// Notes that documents are about to be copied to `publish.dir`, or that they were.
@@ -360,17 +383,54 @@ package final class SealMark: Sendable {
   /// - Older than what was copied, it is not served while the store is away. One that could not be written keeps nobody from
   ///   the one before.
   package func note(copies numbers: [String: RegistryStamp.Version], areWritten: Bool) {
-    guard var seen = seen ?? (isOfCopies ? Seen(id: Self.copiesFileName) : nil) else { return }
-    if areWritten { seen.copied = numbers } else { seen.copies = numbers }
-    note(seen)
+    guard let id = isOfCopies ? Self.copiesFileName : seen?.id else { return }
+    note(Seen(id: id, copies: areWritten ? [:] : numbers, copied: areWritten ? numbers : [:]))
   }
+
+  /// What is known beside a file that was never read: a store's mark refuses every store then.
+  private var unknown: Seen { Seen(id: isOfCopies ? Self.copiesFileName : "") }
 
   private func read(into state: inout State) {
     guard let file else { return }
-    let bytes: [UInt8]?
-    do throws(FileError) { bytes = try file.read(limit: Self.limit) } catch { bytes = [] }
-    guard bytes != state.bytes else { return }
-    (state.bytes, state.seen) = (bytes, bytes.map { Self.decode($0) ?? Seen() })
+    let content: [UInt8]?
+    do throws(FileError) { content = try file.read(limit: Self.limit) } catch {
+      return cannotRead(&state, "\(error)")
+    }
+    guard state.isUnread || content != state.bytes else { return }
+    guard let bytes = content else {
+      state = State()
+      return
+    }
+    guard let found = Self.decode(bytes) else {
+      return cannotRead(&state, "\(file.path) does not hold what a server writes there")
+    }
+    var noted = state.unwritten ?? found
+    // Nobody knew which store it is.
+    if noted.id.isEmpty { noted.id = found.id }
+    let seen = found.raised(to: noted)
+    (state.bytes, state.seen, state.unwritten, state.isUnread) = (bytes, seen, noted, false)
+    // What it lacks is written with what is noted next.
+    if seen == found { (state.unwritten, state.problem) = (nil, nil) }
+  }
+
+  private func cannotRead(_ state: inout State, _ reason: String) {
+    (state.isUnread, state.problem) = (true, reason)
+    state.seen = state.seen ?? unknown
+  }
+
+  /// Writes what was seen. What fails is ``problem``.
+  private func write(_ state: inout State, overUnread: Bool = false) {
+    let isThere = state.bytes != nil || state.isUnread
+    guard let file, let seen = state.seen, overUnread || !state.isUnread,
+      writing == .always || writing == .ifThere && isThere
+    else { return }
+    let bytes = Self.encode(seen)
+    do throws(FileError) {
+      try file.write(bytes)
+      state = State(bytes: bytes, seen: seen)
+    } catch {
+      state.problem = "\(error)"
+    }
   }
 
   private static func encode(_ seen: Seen) -> [UInt8] {
@@ -393,7 +453,8 @@ package final class SealMark: Sendable {
 
   private static func decode(_ bytes: [UInt8]) -> Seen? {
     guard let object = (try? JSONValue(parsing: bytes))?.objectValue,
-      let id = object["id"]?.stringValue, let returns = object["returns"]?.integerValue,
+      let id = object["id"]?.stringValue, !id.isEmpty,
+      let returns = object["returns"]?.integerValue,
       let version = object["version"]?.integerValue, let records = object["records"]?.arrayValue
     else { return nil }
     guard let copies = numbers(object["copies"]), let copied = numbers(object["copied"]) else {

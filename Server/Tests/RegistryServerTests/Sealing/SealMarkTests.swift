@@ -156,6 +156,95 @@ import Testing
     }
   }
 
+  /// What stands in the place of a mark, so that nobody can tell what it had.
+  enum Obstacle: CaseIterable, Sendable {
+    case damaged, nameless, directory
+
+    private var text: String? {
+      switch self {
+      case .damaged: "{}"
+      case .nameless: #"{"copied":{},"copies":{},"id":"","records":[],"returns":0,"version":0}"#
+      case .directory: nil
+      }
+    }
+
+    func stand(at file: URL) throws {
+      try FileManager.default.removeItem(at: file)
+      if let text { return try Data(text.utf8).write(to: file) }
+      try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+    }
+
+    func isLeft(at file: URL) -> Bool {
+      var isDirectory = ObjCBool(false)
+      _ = FileManager.default.fileExists(atPath: file.path(), isDirectory: &isDirectory)
+      return isDirectory.boolValue == (text == nil)
+        && (try? Data(contentsOf: file)) == text.map { Data($0.utf8) }
+    }
+  }
+
+  @Test(
+    "that cannot be read is left as it is, whatever is noted, and has all of that once it can be read",
+    arguments: Obstacle.allCases, [false, true])
+  func unread(_ obstacle: Obstacle, isOfCopies: Bool) throws {
+    func number(_ version: Int64) -> RegistryStamp.Version { .init(epoch: 0, version: version) }
+    func opened() -> SealMark {
+      SealMark(directory: directory.path("tls"), isOfCopies: isOfCopies)
+    }
+    let id = isOfCopies ? SealMark.copiesFileName : Self.id
+    let file = directory.file("tls/" + (isOfCopies ? SealMark.copiesFileName : SealMark.fileName))
+    let running = opened()
+    running.note(SealMark.Seen(id: id, age: RecordAge(version: 2), records: ["b.json"]))
+    running.note(copies: ["b.json": number(5)], areWritten: true)
+    let good = try Data(contentsOf: file)
+    try obstacle.stand(at: file)
+    let starting = opened()
+    for mark in [running, starting] {
+      mark.note(copies: ["a.json": number(7)], areWritten: false)
+      mark.settle()
+      #expect(mark.isUnread)
+      #expect(mark.problem?.isEmpty == false)
+      #expect(mark.seen?.copies == ["a.json": number(7)])
+    }
+    #expect(obstacle.isLeft(at: file))
+    // One that runs knows what it was. One that starts believes no store.
+    #expect(running.seen?.refusal(ofStore: id, RecordAge(version: 2)) == nil)
+    #expect(running.seen?.copied == ["b.json": number(5)])
+    #expect(starting.seen?.id == (isOfCopies ? id : ""))
+    try FileManager.default.removeItem(at: file)
+    for mark in [starting, running] {
+      try good.write(to: file)
+      mark.settle()
+      #expect(!mark.isUnread)
+      #expect(mark.problem == nil)
+      let read = try #require(opened().seen)
+      #expect(read.id == id && read.age == RecordAge(version: 2) && read.records == ["b.json"])
+      #expect(read.copied == ["b.json": number(5)])
+      #expect(read.copies == ["a.json": number(7)])
+    }
+    // Whoever removes it means that.
+    try obstacle.stand(at: file)
+    #expect(running.isUnread)
+    try FileManager.default.removeItem(at: file)
+    #expect(running.seen == nil)
+  }
+
+  @Test("has what could not be written, once it can be, without another word")
+  func unwritten() throws {
+    let mark = SealMark(directory: directory.path("tls"))
+    mark.note(SealMark.Seen(id: Self.id, age: RecordAge(version: 1)))
+    let lock = directory.file("tls/" + SealMark.fileName + ".lock")
+    try FileManager.default.removeItem(at: lock)
+    try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: false)
+    mark.note(SealMark.Seen(id: Self.id, age: RecordAge(version: 9)))
+    mark.settle()
+    #expect(mark.problem?.isEmpty == false)
+    #expect(mark.written?.age == RecordAge(version: 1))
+    try FileManager.default.removeItem(at: lock)
+    mark.settle()
+    #expect(mark.problem == nil)
+    #expect(SealMark(directory: directory.path("tls")).seen?.age == RecordAge(version: 9))
+  }
+
   /// What somebody puts in the place of the store's own record.
   enum Replay: String, CaseIterable, Sendable {
     case older, sealing, gone, swapped
