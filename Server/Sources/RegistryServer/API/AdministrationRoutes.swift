@@ -134,11 +134,12 @@ struct AdministrationRoutes: Sendable {
     }
   }
 
-  /// Whoever reads the copies would go on with the document before.
+  /// Whoever reads the copies would go on with the document before. So would a server that starts on an older store, if the mark
+  /// is behind.
   func copyFailures(of file: String?) async -> [String] {
     let late = await services.published.finishCopies()
     let files = file.map { [$0] } ?? administration.coordinators().map(\.file)
-    return files.compactMap { file -> String? in
+    let failures = files.compactMap { file -> String? in
       if let reason = services.health.reason(of: "files/" + file) {
         return "the copy of \(file) in publish.dir is as it was: \(reason)"
       }
@@ -146,6 +147,7 @@ struct AdministrationRoutes: Sendable {
       return "the copy of \(file) in publish.dir is late: it was not written within"
         + " \(StaticFiles.patience) seconds"
     }
+    return failures + (services.health.unwrittenMark.map { [$0.message] } ?? [])
   }
 
   /// A document, as the path names it.
@@ -164,7 +166,7 @@ extension AdministrationRoutes {
     _ call: APIRequest
   ) async throws(APIError) -> APIResponse {
     let limit = try call.query(["limit"]).limit()
-    let overview = ServerOverview(
+    var overview = ServerOverview(
       documents: await administration.snapshots(), version: version,
       clock: administration.clock.standing, isLeader: isLeading(),
       readiness: services.health.readiness(of: services.published),
@@ -173,6 +175,7 @@ extension AdministrationRoutes {
       silences: services.metrics?.vantages.silences ?? [:],
       left: services.health.leftDocuments(at: administration.clock.now()).map(\.alert),
       copies: services.health.unwrittenCopies, listenerEnd: services.health.listenerEnd)
+    if let mark = services.health.unwrittenMark { overview.copies.append(mark) }
     var body = overview.json(limit: limit)
     body["reports"] =
       overview.awaitedStore == nil

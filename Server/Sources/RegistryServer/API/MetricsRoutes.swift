@@ -109,6 +109,7 @@ struct MetricsRoute: Sendable {
     var refusing: [String: Int] = [:]
     let copies = health.unwrittenCopies
     var (held, conditions) = (0, copies)
+    if let mark = health.unwrittenMark { conditions.append(mark) }
     for coordinator in coordinators() {
       let standing = await coordinator.standing
       conditions += standing.conditions

@@ -14,6 +14,7 @@ final class ServiceHealth: Sendable {
     var awaitedStore: AwaitedStore?
     var leftDocuments: [String: Int64] = [:]
     var unwrittenCopies: [String: UnwrittenCopy] = [:]
+    var unwrittenMark: (told: Condition, isBehind: Bool)?
     var listener: ListenerEnd?
     var leader = LeaderSight()
     var isStopping = false
@@ -89,6 +90,29 @@ final class ServiceHealth: Sendable {
           + (copy.isLacking ? "; apps that read the copy lack what was decided since" : ""),
         isRefusing: copy.isLacking)
     }
+  }
+
+  /// The mark in `tls.dir` does not have what was seen; `nil` if it does.
+  ///
+  /// - Parameter isBehind: whether there is one that has less. If there never was one, whoever runs the server may mean it.
+  /// - Returns: whether that is news.
+  func unwritten(mark message: String?, isBehind: Bool, at now: Int64) -> Bool {
+    state.withLock { state in
+      let before = state.unwrittenMark
+      state.unwrittenMark = message.map { message in
+        let since = before?.told.since ?? now
+        let told = Condition(
+          .alert(.storing), subject: "tls.dir", since: since, message: message)
+        return (told: told, isBehind: isBehind)
+      }
+      guard message != nil else { return before != nil }
+      return before == nil || isBehind && before?.isBehind == false
+    }
+  }
+
+  /// That the mark is behind what was seen. Its subject tells it from documents that the store does not take.
+  var unwrittenMark: Condition? {
+    state.withLock { $0.unwrittenMark.flatMap { $0.isBehind ? $0.told : nil } }
   }
 
   /// The certificate that this server shows its own callers ends then, in Unix seconds of this clock; `nil` if it shows none.
@@ -185,7 +209,7 @@ final class ServiceHealth: Sendable {
   /// What is known at this moment.
   func facts(of documents: PublishedDocuments) -> HealthFacts {
     let (waiting, hasDocument) = (documents.waitingFiles, documents.hasDocument)
-    let listenerTrouble = listenerEnd?.message
+    let (listenerTrouble, markTrouble) = (listenerEnd?.message, unwrittenMark?.message)
     return state.withLock { state in
       HealthFacts(
         waitingFiles: waiting, hasDocument: hasDocument,
@@ -193,6 +217,7 @@ final class ServiceHealth: Sendable {
         failures: state.failures, refusedConfiguration: state.refusedConfiguration,
         clockTrouble: state.clockTrouble, listenerTrouble: listenerTrouble,
         leaderTrouble: state.leader.absence?.message,
+        markTrouble: markTrouble,
         awaitedStore: state.awaitedStore?.reason,
         isStopping: state.isStopping)
     }
@@ -234,6 +259,8 @@ struct HealthFacts: Sendable, Equatable {
   var listenerTrouble: String?
   /// That nobody leads, as far as this server sees; `nil` if somebody does.
   var leaderTrouble: String?
+  /// That what the server remembers in `tls.dir` is behind what it saw; `nil` if it is not.
+  var markTrouble: String?
   /// Why the store has not answered since the server started; `nil` once it did.
   var awaitedStore: String?
   /// Whether the server is about to stop.
@@ -287,6 +314,7 @@ struct HealthFacts: Sendable, Equatable {
     reasons += absence
     reasons += waiting
     reasons += failures.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.reason)" }
+    reasons += markTrouble.map { [$0] } ?? []
     reasons += refusedConfiguration.map { ["the configuration was not read again: \($0)"] } ?? []
     reasons += [clockTrouble, listenerTrouble, leaderTrouble].compactMap(\.self)
     return HealthReport(
@@ -296,6 +324,7 @@ struct HealthFacts: Sendable, Equatable {
   private var kinds: [HealthReport.Kind] {
     var kinds = Set(failures.values.map(\.kind))
     if isStopping { kinds.insert(.stopping) }
+    if markTrouble != nil { kinds.insert(.files) }
     if awaitedStore != nil { kinds.insert(.store) }
     if !waitingFiles.isEmpty { kinds.insert(.waiting) }
     if refusedConfiguration != nil { kinds.insert(.configuration) }
@@ -355,7 +384,7 @@ struct HealthReport: Sendable, Equatable {
     case key
     /// Records of the store are not as a server with the key wrote them.
     case seal
-    /// Copies of documents cannot be written.
+    /// Copies of documents cannot be written, or what the server remembers in `tls.dir`.
     case files
     /// A configuration was refused; the one before is in force.
     case configuration

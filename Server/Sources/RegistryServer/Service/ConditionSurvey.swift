@@ -100,6 +100,7 @@ actor ConditionSurvey {
             + " whose certificates an authority issued",
           isRefusing: true))
     }
+    if let mark = services.health.unwrittenMark { found.append(mark) }
     if let end = services.health.listenerEnd { found.append(end) }
     return found + services.health.unwrittenCopies + tokens.ending(at: now)
   }

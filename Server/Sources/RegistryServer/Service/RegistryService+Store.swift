@@ -137,8 +137,12 @@ extension RegistryService {
     _ configuration: ServerConfiguration
   ) async throws(StoreError) -> Bool {
     let files = configuration.documents.map(\.file)
-    guard let seen = try await store.lost(files),
-      try await services.copies?.standIn(for: seen, files) == true,
+    guard let seen = try await store.lost(files) else { return false }
+    // The mark may be another one by now, and would be written over.
+    guard !store.mark.isUnread else {
+      throw .unreachable(place: SealMark.fileName, reason: "it is in tls.dir, and cannot be read")
+    }
+    guard try await services.copies?.standIn(for: seen, files) == true,
       let age = try await store.beginAgain(seen, at: clock.now())
     else { return false }
     services.lostStore.withLock { $0 = age }
@@ -172,15 +176,8 @@ extension RegistryService {
     services.whenBelieved.withLock { $0 = { [weak self] in await self?.rememberLeft() } }
     if case .fault = opening { return }
     try await rememberLeft(configuration)
-    let mark = services.copies?.mark
-    if configuration.publishing.directory != nil { mark?.begin() }
-    guard let reason = mark?.problem ?? store.mark.problem else { return }
-    let consequence =
-      mark == nil
-      ? "an older store's own record is believed, and a store without any is a new one"
-      : "an older copy in publish.dir is believed"
-    let message = "tls.dir cannot be written: at a start \(consequence)"
-    log.event(.info, "store_not_marked", ["reason": reason, "message": message])
+    if configuration.publishing.directory != nil { services.copies?.mark?.begin() }
+    Self.tellMark(of: store, services, at: clock.now())
   }
 
   private func rememberLeft() async -> StoreError? {

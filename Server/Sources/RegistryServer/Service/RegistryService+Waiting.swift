@@ -17,6 +17,29 @@ extension RegistryService {
     var whenOver: (@Sendable (StoreError?) -> Void)?
   }
 
+  /// Has the mark written that could not be, and tells if it still cannot, or once it is.
+  static func tellMark(of store: SealedStore, _ services: CoordinatorServices, at now: Int64) {
+    let (mark, isOfCopies) = (services.copies?.mark ?? store.mark, services.copies?.mark != nil)
+    // Without copies nothing is remembered of them.
+    guard !isOfCopies || services.copies?.directory != nil else { return }
+    mark.settle()
+    let consequence =
+      isOfCopies
+      ? "an older copy in publish.dir is believed"
+      : "an older store's own record is believed, and a store without any is a new one"
+    let message = "tls.dir does not have what this server saw last: at a start \(consequence)"
+    let reason = mark.problem
+    // Behind the one that is there. A place where there never was one may be meant, and is told by the log alone.
+    let isBehind = reason != nil && mark.written != nil
+    guard
+      services.health.unwritten(
+        mark: reason.map { "\(message): \($0)" }, isBehind: isBehind, at: now)
+    else { return }
+    guard let reason else { return services.log.event(.info, "store_marked") }
+    services.log.event(
+      isBehind ? .error : .info, "store_not_marked", ["reason": reason, "message": message])
+  }
+
   /// How long the log says nothing more of a store that stays away, in milliseconds.
   static let quietTime: Int64 = 600_000
 

@@ -101,7 +101,8 @@ public final class RegistryService: Sendable {
         coordinators, try Self.observing(observer, configuration.tls, clock, answered),
         configuration),
       store: store, clock: clock, health: health, log: log, metrics: metrics,
-      believesStore: {
+      believesStore: { [services] in
+        Self.tellMark(of: store, services, at: clock.now())
         if inForce.withLock(\.administration.needsSecondPerson) {
           await proposals.tidy(at: clock.now())
         }

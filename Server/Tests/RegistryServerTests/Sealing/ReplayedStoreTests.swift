@@ -324,4 +324,62 @@ struct ReplayedStoreTests {
     await second.service.stop()
     await stage.end()
   }
+
+  @Test(
+    "tells everywhere that its mark cannot be written or read any more, goes on meanwhile, and says when it is over",
+    arguments: [false, true])
+  func markBehind(isUnread: Bool) async throws {
+    let receiver = try Receiver()
+    let stage = try await Stage(
+      more: """
+        publish: {dir: 'DIR/public'}
+        notify: {webhook: "\(receiver.url)", secret: \(Receiver.secret)}
+        """)
+    let (server, people) = (stage.server, AdministeredService(scripted: stage.server))
+    let mark = server.directory.file(SealMark.fileName)
+    let lock = server.directory.file(SealMark.fileName + ".lock")
+    // Another process writes, so the server looks after its store.
+    let write = "UPDATE records SET version = version WHERE name = ?"
+    @Sendable func told() -> [String] {
+      receiver.changes.filter { $0.json["subject"] == "tls.dir" }.map(\.text)
+    }
+    let place = server.directory.path()
+    let number = server.service.currentDocument(Self.file)?.number
+    #expect(await eventually { SealMark(directory: place).seen?.copied[Self.file] == number })
+    let good = try Data(contentsOf: mark)
+    if isUnread {
+      try Data("{}".utf8).write(to: mark)
+    } else {
+      try FileManager.default.removeItem(at: lock)
+      try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: false)
+    }
+    try await stage.deny(pin(9))
+    #expect(try Self.denied(server) == [pin(9).base64])
+    _ = try stage.connection.change(write, [.text(Self.file)])
+    #expect(await eventually { server.log.events("store_not_marked").count == 1 })
+    #expect(try Data(contentsOf: mark) == (isUnread ? Data("{}".utf8) : good))
+    #expect(try await server.get("/readyz").status == 200)
+    #expect(try await server.alerts().contains("storing"))
+    #expect(await eventually { told() == ["begun storing"] })
+    let overview = try await people.call("GET", "/overview")
+    let reasons = overview["readiness", "reasons"]?.arrayValue?.compactMap(\.stringValue) ?? []
+    #expect(reasons.contains { $0.hasPrefix("tls.dir does not have what this server saw last") })
+    let denial = #"{"pin": "\#(pin(8).base64)", "why": "leaked", "force": true}"#
+    let answer = try await people.call("POST", "/denials", denial)
+    let warnings = answer["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? []
+    #expect(warnings.contains { $0.hasPrefix("tls.dir does not have what this server saw last") })
+    if isUnread {
+      try good.write(to: mark)
+    } else {
+      try FileManager.default.removeItem(at: lock)
+    }
+    _ = try stage.connection.change(write, [.text(Self.file)])
+    #expect(await eventually { server.log.events("store_marked").count == 1 })
+    #expect(await eventually { told() == ["begun storing", "over storing"] })
+    #expect(try await !server.alerts().contains("storing"))
+    let seen = try #require(SealMark(directory: place).seen)
+    #expect(seen.copies[Self.file] == server.service.currentDocument(Self.file)?.number)
+    await stage.end()
+    await receiver.stop()
+  }
 }

@@ -89,7 +89,7 @@ struct ServerOverview {
   var silences: [String: VantageMetrics.Silence] = [:]
   /// The documents that are configured no more.
   var left: [ServerAlert] = []
-  /// The copies that could not be written.
+  /// The copies, and the mark, that could not be written.
   var copies: [Condition] = []
   /// That the listener's certificate ends soon.
   var listenerEnd: Condition?
