@@ -180,6 +180,19 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path("")))
   }
 
+  @Test("notices a change by its time, whatever time somebody sets", arguments: [0, 1e9, 1.4e10])
+  func strangeTimes(_ seconds: Double) async throws {
+    try await fill(1)
+    var watch = RecordWatch(directory: directory.path("state/records"))
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: seconds)], ofItemAtPath: path(""))
+    let (changed, settled) = (watch.probe(), watch.probe())
+    #expect(changed == ["a"] && settled == [])
+    try await fill(1, from: 1)
+    let again = watch.probe()
+    #expect(again == ["a"])
+  }
+
   @Test("keeps its files to its owner")
   func modes() async throws {
     try await fill(40)

@@ -80,6 +80,16 @@ import Testing
     ) { try await PostgresStore(dsn: dsn).record(named: "a") }
   }
 
+  @Test("is an error, and no more, where somebody wrote a migration that there cannot be")
+  func strangeMigration() async throws {
+    let (server, name, dsn) = try await database()
+    _ = try await PostgresStore(dsn: dsn).record(named: "a")
+    try await server.run("UPDATE ssl_pinning_migrations SET number = -5", in: name)
+    await #expect(throws: StoreError.self) { try await PostgresStore(dsn: dsn).record(named: "a") }
+    try await server.run("UPDATE ssl_pinning_migrations SET number = 1", in: name)
+    #expect(try await PostgresStore(dsn: dsn).record(named: "a") == nil)
+  }
+
   @Test("makes its tables anew where somebody dropped them")
   func dropped() async throws {
     let (server, name, dsn) = try await database()

@@ -158,6 +158,55 @@ import Testing
     #expect(try await store.history(of: "a", before: nil, limit: 9).count == 3)
   }
 
+  @Test(
+    "counts entries by numbers that a server may have given, whatever somebody wrote beside them",
+    arguments: [
+      ("0", 0), ("40", 40), ("9007199254740000", 9_007_199_254_740_000), ("9007199254740991", 0),
+      ("9223372036854773760", 0), ("9223372036854775807", 0), ("1e300", 0), ("-1", 0), ("1.5", 0),
+      ("nan", 0), ("inf", 0), ("x", 0), ("", 0),
+    ] as [(String, Int64)])
+  func strangeNumbers(_ forgotten: String, before: Int64) async throws {
+    let server = try await RedisServer.shared.value
+    let database = server.makeDatabase()
+    let store = try RedisStore(dsn: server.dsn(database))
+    for version in Int64(0)..<3 {
+      _ = try await store.replace("a", version: version, with: [1], history: [[UInt8(version)]])
+    }
+    try await server.run("SET", "ssl-pinning:forgotten:{a}", forgotten, in: database)
+    let found = try await store.history(of: "a", before: nil, limit: 1000)
+    #expect(found.map(\.number) == [before + 3, before + 2, before + 1])
+    #expect(found.map(\.bytes) == [[2], [1], [0]])
+    try await store.forgetHistory(of: "a", through: before + 2)
+    #expect(try await store.history(of: "a", before: nil, limit: 9).map(\.number) == [before + 3])
+  }
+
+  @Test(
+    "has no page of entries whose numbers no server gave, also if Redis answers with them",
+    arguments: [
+      (1, [2, 1]), (Int64.max - 3, [.max - 2, .max - 3]), (.max - 2, []), (.max, []), (0, []),
+      (.min, []),
+    ] as [(Int64, [Int64])])
+  func strangeAnswers(_ first: Int64, _ numbers: [Int64]) {
+    let found = RedisStore.entries([.integer(first), .bytes([1]), .bytes([2])])
+    #expect(found.map(\.number) == numbers)
+  }
+
+  @Test("says which version is in force after a replacement, also beyond what Lua counts exactly")
+  func largeVersions() async throws {
+    let server = try await RedisServer.shared.value
+    let database = server.makeDatabase()
+    let store = try RedisStore(dsn: server.dsn(database))
+    _ = try await store.replace("a", version: 0, with: [1])
+    let version: Int64 = 1 << 53
+    try await server.run("HSET", "ssl-pinning:record:{a}", "version", "\(version)", in: database)
+    let outcome = try await store.replace("a", version: version, with: [2])
+    #expect(outcome == .replaced(version: version + 1))
+    #expect(try await store.record(named: "a")?.version == version + 1)
+    try await server.run("HSET", "ssl-pinning:record:{a}", "version", "\(Int64.max)", in: database)
+    await #expect(throws: StoreError.self) { try await store.replace("a", version: .max, with: []) }
+    #expect(try await store.record(named: "a")?.bytes == [2])
+  }
+
   @Test("keeps the changes of one database from the listeners of another")
   func databases() async throws {
     let server = try await RedisServer.shared.value

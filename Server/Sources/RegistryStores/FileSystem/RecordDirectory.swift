@@ -271,7 +271,7 @@ struct RecordFile: Equatable {
 /// change once more with the same time; it is told of again until its time is old enough.
 struct RecordWatch {
   /// Nanoseconds after which a time is no longer given to a new change.
-  private static let settled: Int64 = 100_000_000
+  private static let settled: UInt64 = 100_000_000
 
   private let directory: String
   private var times: [String: Int64] = [:]
@@ -294,14 +294,16 @@ struct RecordWatch {
       if times[name] != time {
         changed.append(name)
         // Forgotten, so that the next probe tells of it again.
-        let isSettled = abs(Self.nanoseconds(now) - time) > Self.settled
+        let isSettled = (Self.nanoseconds(now) &- time).magnitude > Self.settled
         times[name] = isSettled ? time : nil
       }
     }
     return changed
   }
 
+  /// A time tells of a change by being another one. Whoever owns the directory sets any, also one that is no number of
+  /// nanoseconds: it wraps around.
   private static func nanoseconds(_ time: timespec) -> Int64 {
-    Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 }

@@ -261,7 +261,8 @@ package final class PostgresSchema: Sendable {
     guard number <= Self.migrations.count else {
       throw .newerSchema(path: place, found: number, known: Int64(Self.migrations.count))
     }
-    return Int(number)
+    // Whoever can write to the database may have written a negative one.
+    return Int(max(0, number))
   }
 }
 

@@ -71,7 +71,10 @@ public final class RedisStore: RegistryStore {
         RedisScripts.replace, keys: [RedisKeys.record(name), RedisKeys.history(name)],
         ["\(version)", RedisWord(bytes), "\(keys.channel)", "\(name)"] + history.map(RedisWord.init)
       )
-      if case .integer(let new) = answer { return .replaced(version: new) }
+      // Counted here: Lua's numbers are exact up to 2^53.
+      if case .integer = answer {
+        return .replaced(version: try StoredRecord.number(after: version, of: name))
+      }
       return .conflict(version: answer.number ?? 0)
     }
   }
@@ -85,13 +88,22 @@ public final class RedisStore: RegistryStore {
         RedisScripts.history, keys: [RedisKeys.history(name), RedisKeys.forgotten(name)],
         ["\(before ?? .max)", "\(max(0, limit))"]
       ).items
-      guard let first = items.first?.number else { return [] }
-      return items.dropFirst().enumerated().reversed().map { index, item in
-        guard case .bytes(let bytes) = item else {
-          return StoredEntry(number: first + Int64(index), bytes: [])
-        }
-        return StoredEntry(number: first + Int64(index), bytes: bytes)
+      return Self.entries(items)
+    }
+  }
+
+  /// The entries of a page, newest first: none if their numbers are such as no server gave.
+  ///
+  /// - Parameter items: the number of the first one, and the entries, oldest first.
+  static func entries(_ items: [RedisReply]) -> [StoredEntry] {
+    guard let first = items.first?.number, first > 0,
+      !first.addingReportingOverflow(Int64(items.count)).overflow
+    else { return [] }
+    return items.dropFirst().enumerated().reversed().map { index, item in
+      guard case .bytes(let bytes) = item else {
+        return StoredEntry(number: first + Int64(index), bytes: [])
       }
+      return StoredEntry(number: first + Int64(index), bytes: bytes)
     }
   }
 
@@ -173,11 +185,20 @@ enum RedisScripts {
     return new
     """
 
+  /// How many entries came before the first of the list. Whoever can write to Redis writes anything there. What no server wrote
+  /// counts as none: Lua's numbers are exact up to 2^53, and beyond 2^63 none can be answered.
+  private static let gone = """
+    local gone = tonumber(redis.call('GET', KEYS[2]) or '0')
+    if not gone or gone < 0 or gone > 2^53 - redis.call('LLEN', KEYS[1]) or gone % 1 ~= 0 then
+      gone = 0
+    end
+    """
+
   /// Keys: history, forgotten. Arguments: the number to stop before, and how many entries.
   ///
   /// - Returns: the number of the first entry, and the entries, oldest first.
   static let history = """
-    local gone = tonumber(redis.call('GET', KEYS[2]) or '0')
+    \(gone)
     local last = math.min(gone + redis.call('LLEN', KEYS[1]), tonumber(ARGV[1]) - 1)
     local first = math.max(gone + 1, last - tonumber(ARGV[2]) + 1)
     if first > last then return {} end
@@ -188,7 +209,7 @@ enum RedisScripts {
 
   /// Keys: history, forgotten. Argument: the last number to forget.
   static let forget = """
-    local gone = tonumber(redis.call('GET', KEYS[2]) or '0')
+    \(gone)
     local count = math.min(tonumber(ARGV[1]) - gone, redis.call('LLEN', KEYS[1]) - 1)
     if count < 1 then return 0 end
     redis.call('LTRIM', KEYS[1], count, -1)
