@@ -313,9 +313,10 @@ struct LastCopies: Sendable {
 
   private func stored(_ file: String, signedBy publicKeyPEM: String) async -> PublishedDocument? {
     guard let content = await store?.unverified(file),
-      let text = (try? JSONValue(parsing: content))?.objectValue?["document"]?.stringValue
+      let document = UnverifiedRecord.string("document", of: content).map({ [UInt8]($0.utf8) }),
+      document.count <= CopyFile.mostBytes, CopyFile.canBeDocument(document)
     else { return nil }
-    return Self.document([UInt8](text.utf8), file, signedBy: publicKeyPEM)
+    return Self.document(document, file, signedBy: publicKeyPEM)
   }
 
   /// A document, if this key signed its payload.
@@ -377,7 +378,7 @@ struct LastCopies: Sendable {
   }
 }
 
-/// Reads what stands in the place of a copy in `publish.dir`.
+/// Reads what stands in the place of a copy in `publish.dir`. What a record that nobody verified has for a document is bounded alike.
 ///
 /// Whoever may write there may have put anything there, and no signature is checked before it is parsed. So it is bounded by what
 /// a document can be: a file must take no more memory than the server has, at a start least of all, which would not succeed until

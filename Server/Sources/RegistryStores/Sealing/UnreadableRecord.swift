@@ -69,7 +69,7 @@ extension SealedStore {
     guard let record = try? await base.record(named: StoreIdentity.recordName),
       let sealed = SealedRecord(parsing: record.bytes)
     else { return nil }
-    return StoreIdentity(decoding: sealed.content)?.publicKeyDER
+    return UnverifiedRecord.bytes("key", of: sealed.content)
   }
 
   /// What a record has for content, whether or not its seal is good; `nil` if there is no record. Hazard: it may
