@@ -1,4 +1,5 @@
 import CanonicalJSON
+import HTTPServing
 import SslPinningRules
 import TLSTools
 import Testing
