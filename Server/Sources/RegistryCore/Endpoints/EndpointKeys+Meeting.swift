@@ -286,8 +286,9 @@ extension EndpointKeys {
 
   /// The unannounced keys whose place a key takes that appears now, and those whose place the short-lived ones among them took:
   /// whoever shows one key after the other interrupts the same one with each.
-  func standing(at now: Int64) -> Set<SPKIPin> {
-    let present = keys.filter { $0.isStanding(at: now) }
+  var standing: Set<SPKIPin> {
+    guard let last = keys.filter({ $0.staged == nil }).map(\.lastSeen).max() else { return [] }
+    let present = keys.filter { $0.isStanding(beside: last) }
     let pins = present.filter(\.isShortLived).reduce(into: Set(present.map(\.pin))) {
       $0.formUnion($1.interrupted ?? [])
     }

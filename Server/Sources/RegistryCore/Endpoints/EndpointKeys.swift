@@ -122,7 +122,7 @@ public struct EndpointKeys: Sendable, Hashable {
     context.contradicting = probe.overasked.union(probe.unreached.intersection(lastWord))
       .union(probe.delayed.intersection(sawKeys(within: rule.window, at: now)))
     let last = excuseUnwatchedTime(before: now, rule)
-    context.standing = standing(at: now)
+    context.standing = standing
     var events = dropLapsedCandidates(now, rule)
     var shown: Set<SPKIPin> = []
     var outvoted: Set<SPKIPin> = []

@@ -49,7 +49,7 @@ public struct KnownKey: Sendable, Hashable {
   /// it (``EndpointKeys/taught(by:_:_:_:_:)``), until a person or a quorum of vantage points speaks for it.
   public internal(set) var bringsNoCA = false
   /// Of a short-lived key, the unannounced keys that had not left when it first appeared
-  /// (``EndpointKeys/standing(at:)``): if one of them is shown again, it interrupted that one. `nil` if nobody knows: an
+  /// (``EndpointKeys/standing``): if one of them is shown again, it interrupted that one. `nil` if nobody knows: an
   /// older record and a copy do not say so.
   var interrupted: Set<SPKIPin>?
   /// How many probes have missed it since it was last seen.
@@ -123,10 +123,11 @@ extension KnownKey {
   /// Whether it is unannounced and has been there for less than an hour in all.
   var isShortLived: Bool { isUnannounced && shownFor < Self.shortLife }
 
-  /// Whether a key that appears now takes its place: it was seen, and has not been missed for as long as a momentary
-  /// key must be. A longer gap counts as having left, however often it came back before.
-  func isStanding(at now: Int64) -> Bool {
-    staged == nil && missedSince.map { now - $0 < Self.timeToWithdraw } ?? true
+  /// Whether a key that appears now takes its place: less than an hour before the last sight of any published key, it
+  /// was seen itself. Whoever shows none of these, or nothing, ages nobody; a longer gap beside another one counts as
+  /// having left, however often it came back before.
+  func isStanding(beside last: Int64) -> Bool {
+    staged == nil && last - lastSeen < Self.shortLife
   }
 
   /// Whether it proves, by being shown, that a key that is gone was there for a moment only: somebody spoke for it, or

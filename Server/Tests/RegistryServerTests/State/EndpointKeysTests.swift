@@ -1,7 +1,8 @@
-import RegistryCore
 import RegistryServer
 import SslPinningRules
 import Testing
+
+@testable import RegistryCore
 
 @Suite("What a endpointKeys of keys publishes") struct EndpointKeysTests {
   /// One step: seconds since the previous one, and what the probe showed.

@@ -264,6 +264,21 @@ import Testing
         Stretch(one(2), 440, every: 20),
       ], keys: [1, 2]),
     Scenario(
+      name:
+        "and was a moment's is withdrawn, though whoever showed it kept this server away before",
+      steps: [
+        Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(8), 1),
+        Stretch(one(9), 1, every: 601), Stretch(one(9), 5, every: 2),
+        Stretch(one(2), 40, every: 20),
+      ], keys: [1, 2]),
+    Scenario(
+      name: "and was new stays beside an older key whose other address has been silent for days",
+      steps: [
+        Stretch(at(.key(1), .key(1)), 90), Stretch(at(.key(9), .key(9)), 63),
+        Stretch(at(.silent, .key(1)), 3 * day), Stretch(at(.silent, .key(2)), 5),
+        Stretch(at(.silent, .key(9)), 1000, every: 20),
+      ], keys: [1, 2, 9], told: [2]),
+    Scenario(
       name: "and was a moment's is withdrawn where the older one had been missed for some minutes",
       steps: [
         Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(1), 5),
