@@ -228,6 +228,19 @@ import Testing
     #expect(status.st_uid == 12_345 && status.st_gid == 23_456)
   }
 
+  @Test(
+    "tells root of a leader's file of root's in a directory of another user's, and of no other",
+    .enabled(if: geteuid() == 0),
+    arguments: [(0, 0, false), (12_345, 12_345, false), (12_345, 0, true)] as [(uid_t, uid_t, Bool)]
+  )
+  func rootsLock(place: uid_t, file: uid_t, isTold: Bool) throws {
+    try directory.write("", to: "state/leader")
+    try #require(chown(directory.path("state"), place, 0) == 0)
+    try #require(chown(directory.path("state/leader"), file, 0) == 0)
+    let problem = FileSystemStore.leadershipProblem(directory: directory.path("state"))
+    #expect((problem != nil) == isTold)
+  }
+
   @Test("leads no longer once somebody removed the file that it holds")
   func removedLock() async throws {
     let leadership = try #require(try await store.lead())

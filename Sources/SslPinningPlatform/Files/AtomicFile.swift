@@ -125,12 +125,8 @@ package struct AtomicFile: Hashable, Sendable {
     if try makeDirectory(directory) { FileMarks.keepReadable(directory) }
     let folder = Descriptor(retrying { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
     guard folder.isOpen else { throw failure(.open, directory) }
-    let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-    let lock = Descriptor(retrying { openat(folder.number, name + ".lock", flags, 0o600) })
+    let lock = openLock(name + ".lock", in: folder)
     guard lock.isOpen else { throw failure(.open, lockPath) }
-    #if os(Linux)
-      giveToPlace(lock, in: folder)
-    #endif
     FileMarks.keepReadable(lockPath)
     var waited = 0
     while retrying({ flock(lock.number, LOCK_EX | LOCK_NB) }) != 0 {
@@ -139,6 +135,16 @@ package struct AtomicFile: Hashable, Sendable {
       waited += 5
     }
     return Held(file: self, folder: folder, lock: lock)
+  }
+
+  /// Opens what is locked, and makes it where missing, for the owner of this directory if it is of its place.
+  func openLock(_ name: String, in folder: borrowing Descriptor) -> Descriptor {
+    let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+    let lock = Descriptor(retrying { openat(folder.number, name, flags, 0o600) })
+    #if os(Linux)
+      if lock.isOpen { giveToPlace(lock, in: folder) }
+    #endif
+    return lock
   }
 
   private var lockPath: String { path + ".lock" }

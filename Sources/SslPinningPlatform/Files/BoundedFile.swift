@@ -49,6 +49,13 @@ struct Descriptor: ~Copyable {
 
   var isOpen: Bool { number >= 0 }
 
+  /// The number, which the caller closes from now on.
+  consuming func release() -> Int32 {
+    let kept = number
+    discard self
+    return kept
+  }
+
   /// Whether it has places to read from: no pipe, socket or terminal. (A directory has some, and fails to be read.)
   ///
   /// Not by `fstat`: Apple has apps give a reason for it, because it tells times.

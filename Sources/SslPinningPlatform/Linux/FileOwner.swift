@@ -24,14 +24,23 @@
       give(descriptor, to: place)
     }
 
-    /// The same of a file that is held open by its number, and is used without this type.
-    package static func giveToPlace(_ number: Int32, path: String) {
+    /// A file to lock, open; made where missing, and if root makes it, for the owner of its directory. Whoever owns the
+    /// directories above may put another one in the place of this at any time, so it is opened once.
+    ///
+    /// - Returns: its number, which is the caller's to close; negative, with `errno`, if it cannot be opened.
+    package static func openLock(path: String) -> Int32 {
       let file = AtomicFile(path: path, isOfItsPlace: true)
-      let held = Descriptor(fcntl(number, F_DUPFD_CLOEXEC, 0))
       let folder = Descriptor(
         retrying { open(file.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
-      guard held.isOpen, folder.isOpen else { return }
-      file.giveToPlace(held, in: folder)
+      guard folder.isOpen else { return -1 }
+      return file.openLock(file.name, in: folder).release()
+    }
+
+    /// Whether a file that root has open is root's in a directory of another user's.
+    package static func isRootsAmongOthers(_ number: Int32, path: String) -> Bool {
+      var (held, place) = (stat(), stat())
+      return geteuid() == 0 && fstat(number, &held) == 0 && held.st_uid == 0
+        && stat(AtomicFile(path: path).directory, &place) == 0 && place.st_uid != 0
     }
 
     /// Makes a directory as root, and gives it to the owner of the one above; false and `errno` if it was not made.

@@ -170,6 +170,21 @@ struct AtomicFileTests {
   }
 
   @Test(
+    "root locks in the directory that it judged by, whatever is put in the place of that meanwhile",
+    .enabled(if: geteuid() == 0))
+  func lockElsewhere() throws {
+    let file = try othersPlace()
+    let folder = Descriptor(open(file.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+    let roots = directory.path("home")
+    try FileManager.default.moveItem(atPath: roots, toPath: directory.path("away"))
+    try #require(mkdir(roots, 0o755) == 0)
+    let isOpen = file.openLock("leader", in: folder).isOpen
+    #expect(isOpen)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: roots).isEmpty)
+    #expect(try owner(of: directory.path("away/leader")) == 65_534)
+  }
+
+  @Test(
     "root reads under the lock through no link in a directory of another user's",
     .enabled(if: geteuid() == 0), arguments: [true, false])
   func readThroughLink(isOthers: Bool) throws {

@@ -149,7 +149,7 @@ extension StorageConfiguration {
     guard case .cannotOpen(let path, let reason)? = problem else { return nil }
     return
       "\(path) cannot be opened: \(reason): this server would never lead, and publish no changed"
-      + " key; hint: give it to the user that the server runs as"
+      + " key; hint: it must be a file of the user that the server runs as"
   }
 
   /// Whether what is not there could be made: in the nearest directory above that is.

@@ -113,9 +113,8 @@ final class FileLock: Sendable {
   /// - Returns: `nil` where somebody has it.
   /// - Throws: ``StoreError/cannotOpen(path:reason:)``.
   static func take(_ path: String) throws(StoreError) -> FileLock? {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let descriptor = AtomicFile.openLock(path: path)
     guard descriptor >= 0 else { throw .cannotOpen(path: path, errno: errno) }
-    AtomicFile.giveToPlace(descriptor, path: path)
     let lock = FileLock(path: path, descriptor: descriptor)
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       switch errno {
@@ -127,12 +126,14 @@ final class FileLock: Sendable {
     return lock.isInPlace ? lock : nil
   }
 
-  /// Why nobody could take the lock as this user; `nil` if somebody could, or the file is not there. Makes nothing.
+  /// Why nobody could take the lock as this user, or as the directory's owner if this is root; `nil` if somebody could, or the
+  /// file is not there. Makes nothing.
   static func problem(_ path: String) -> StoreError? {
     let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor < 0 else {
-      close(descriptor)
-      return nil
+      defer { close(descriptor) }
+      guard AtomicFile.isRootsAmongOthers(descriptor, path: path) else { return nil }
+      return .cannotOpen(path: path, reason: "it is root's, and its directory is not")
     }
     let code = errno
     return code == ENOENT ? nil : .cannotOpen(path: path, errno: code)
