@@ -1,3 +1,4 @@
+import RegistryCore
 import SslPinningPlatform
 import TestSupport
 import Testing
@@ -11,11 +12,12 @@ struct ReplicationTests {
   private let log = LogCollector()
   private let gate = Gate()
   private let takenOver = Locked(0)
+  private let health = ServiceHealth()
+  private let clock = TestClock()
   private let file: String
   private let duty: Replication
 
   init() throws {
-    let health = ServiceHealth()
     let tls = TLSConfiguration(confirmations: 1)
     let document = try #require(try configuration("keys: [{fqdn: a.example}]").documents.first)
     file = document.file
@@ -26,7 +28,7 @@ struct ReplicationTests {
         published: PublishedDocuments(files: [document.file]), health: health, log: log.log))
     duty = Replication(
       MonitoringPlan(coordinators: [coordinator], observer: observer, tls: tls), store: store,
-      clock: TestClock(), health: health, log: log.log,
+      clock: clock, health: health, log: log.log,
       metrics: ServerMetrics(version: "test", started: 0),
       whenTakingOver: { [takenOver] in takenOver.withLock { $0 += 1 } })
     observer.show(.accepted(pin(1)), at: "a.example")
@@ -68,6 +70,24 @@ struct ReplicationTests {
     #expect(await eventually { !log.events("not_leading").isEmpty })
     #expect(await eventually { store.resigned.withLock { $0 } == 1 })
     #expect(!duty.isLeading)
+    await end(leading)
+  }
+
+  @Test(
+    "says that nobody leads if it gave that back and comes to no other attempt, and not while it leads"
+  )
+  func stuckAfterGivingBack() async throws {
+    await store.hold(at: gate)
+    let leading = Task { await duty.lead() }
+    #expect(await eventually { gate.count == 1 })
+    clock.advance(86_400)
+    #expect(health.leaderAbsence == nil)
+    duty.giveBack()
+    #expect(await eventually { !log.events("not_leading").isEmpty })
+    #expect(health.leaderAbsence == nil)
+    clock.advance(LeaderSight.patience)
+    #expect(
+      health.leaderAbsence?.message.hasSuffix("no attempt to lead came to an end since") == true)
     await end(leading)
   }
 

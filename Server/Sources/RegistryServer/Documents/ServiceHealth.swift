@@ -16,7 +16,7 @@ final class ServiceHealth: Sendable {
     var unwrittenCopies: [String: UnwrittenCopy] = [:]
     var unwrittenMark: (told: Condition, isBehind: Bool)?
     var listener: ListenerEnd?
-    var leader = LeaderSight()
+    var leader: (sight: LeaderSight, clock: any ServerClock)?
     var isStopping = false
   }
 
@@ -127,19 +127,19 @@ final class ServiceHealth: Sendable {
     return Condition.listenerEnd(listener.end, at: listener.now())
   }
 
-  /// This server leads from now on, or another one does.
-  func seesLeader() { state.withLock { $0.leader.sees() } }
-
-  /// This server does not lead, and cannot see that another one does.
-  ///
-  /// - Parameter elapsed: seconds of a clock that is never set.
-  /// - Returns: whether ``leaderAbsence`` begins with it.
-  func missesLeader(_ reason: String, at now: Int64, elapsed: Int64) -> Bool {
-    state.withLock { $0.leader.misses(reason, at: now, elapsed: elapsed) }
+  /// This server leads from now on, or it does not, and somebody led until now, or it begins to look for that.
+  func seesLeader(isHere: Bool, by clock: any ServerClock) {
+    let sight = LeaderSight(isLeading: isHere, at: clock.now(), elapsed: clock.elapsed())
+    state.withLock { $0.leader = (sight, clock) }
   }
 
+  /// This server does not lead, and cannot see that another one does.
+  func missesLeader(_ reason: String) { state.withLock { $0.leader?.sight.reason = reason } }
+
   /// That nobody leads, as far as this server sees; `nil` if somebody does, or did a moment ago.
-  var leaderAbsence: Condition? { state.withLock(\.leader.absence) }
+  var leaderAbsence: Condition? {
+    state.withLock(\.leader).flatMap { $0.sight.absence(elapsed: $0.clock.elapsed()) }
+  }
 
   /// A document that was published is not configured any more.
   ///
@@ -209,15 +209,15 @@ final class ServiceHealth: Sendable {
   /// What is known at this moment.
   func facts(of documents: PublishedDocuments) -> HealthFacts {
     let (waiting, hasDocument) = (documents.waitingFiles, documents.hasDocument)
-    let (listenerTrouble, markTrouble) = (listenerEnd?.message, unwrittenMark?.message)
+    let (listenerTrouble, leaderTrouble) = (listenerEnd?.message, leaderAbsence?.message)
+    let markTrouble = unwrittenMark?.message
     return state.withLock { state in
       HealthFacts(
         waitingFiles: waiting, hasDocument: hasDocument,
         missingFirstProbes: state.missingFirstProbes,
         failures: state.failures, refusedConfiguration: state.refusedConfiguration,
         clockTrouble: state.clockTrouble, listenerTrouble: listenerTrouble,
-        leaderTrouble: state.leader.absence?.message,
-        markTrouble: markTrouble,
+        leaderTrouble: leaderTrouble, markTrouble: markTrouble,
         awaitedStore: state.awaitedStore?.reason,
         isStopping: state.isStopping)
     }

@@ -134,29 +134,22 @@ final class Replication: Sendable {
 
   /// Watches while this server leads, and tries to lead while another does, until cancelled.
   func lead() async {
+    health.seesLeader(isHere: false, by: clock)
     while !Task.isCancelled {
+      let followed = state.withLock(\.isFollowing)
       var leadership: (any StoreLeadership)?
-      var isFollowing = false
+      // What was known stays, if the store does not say.
+      var isFollowing = followed
       do throws(StoreError) {
         leadership = try await store.lead()
         isFollowing = leadership == nil
         // Nobody leads on a store that is not believed, either: that is told by itself.
-        health.seesLeader()
+        if isFollowing { health.seesLeader(isHere: false, by: clock) }
       } catch {
+        health.missesLeader("\(error)")
         log.event(.warn, "leadership_unknown", ["reason": "\(error)"])
-        if health.missesLeader("\(error)", at: clock.now(), elapsed: clock.elapsed()) {
-          log.event(
-            .error, "nobody_leads",
-            [
-              "reason": "\(error)",
-              "message": "changed keys are not published until a server leads",
-            ])
-        }
       }
-      let followed = state.withLock { [isFollowing] state in
-        defer { state.isFollowing = isFollowing }
-        return state.isFollowing
-      }
+      state.withLock { [isFollowing] in $0.isFollowing = isFollowing }
       // What was seen here is for the other one to know from now on.
       if isFollowing, !followed { await refresh(coordinators) }
       if let leadership {
@@ -217,6 +210,7 @@ final class Replication: Sendable {
 
   private func watch(under leadership: any StoreLeadership, isTakenOver: Bool) async {
     state.withLock { $0.isLeading = true }
+    health.seesLeader(isHere: true, by: clock)
     metrics.leads(true)
     log.event(.info, "leading")
     await withTaskGroup(of: Void.self) { group in
@@ -253,6 +247,7 @@ final class Replication: Sendable {
       return state.isLeading
     }
     guard wasLeading else { return }
+    health.seesLeader(isHere: false, by: clock)
     metrics.leads(false)
     log.event(.info, "not_leading")
   }
