@@ -179,9 +179,36 @@ import Testing
     // A server of its own role may.
     try await server.run("GRANT UPDATE ON ssl_pinning_records TO stranger_\(name)", in: name)
     #expect(try await other.lead() == nil)
+    try await server.run("REVOKE UPDATE ON ssl_pinning_records FROM stranger_\(name)", in: name)
+    await #expect(throws: StoreError.self) { try await other.lead() }
+    // So may one that becomes a role that may, if it inherits nothing.
+    for sql in [
+      "CREATE ROLE writer_\(name)", "GRANT UPDATE ON ssl_pinning_records TO writer_\(name)",
+      "ALTER ROLE stranger_\(name) NOINHERIT", "GRANT writer_\(name) TO stranger_\(name)",
+    ] { try await server.run(sql, in: name) }
+    #expect(try await other.lead() == nil)
     // It held the lock until here.
     #expect(try stranger.query("SELECT 1").count == 1)
     for store in [store, other] { await store.close() }
+  }
+
+  @Test("takes no prepared transaction for a leader, though it has the lock and no session")
+  func preparedLock() async throws {
+    let (_, name, dsn) = try await database()
+    let store = try PostgresStore(dsn: dsn)
+    let leadership = try #require(try await store.lead())
+    await leadership.resign()
+    let session = try PostgresConnection(PostgresDSN(dsn))
+    for sql in [
+      "BEGIN",
+      "SELECT pg_advisory_xact_lock(1397969006, 'ssl_pinning_records'::regclass::oid::integer)",
+      "PREPARE TRANSACTION 'of \(name)'",
+    ] { _ = try session.query(sql) }
+    let error = await #expect(throws: StoreError.self) { try await store.lead() }
+    #expect("\(error, default: "")".contains("hint: ROLLBACK PREPARED"))
+    _ = try session.query("ROLLBACK PREPARED 'of \(name)'")
+    #expect(try await store.lead() != nil)
+    await store.close()
   }
 
   @Test("leads at no standby, which has locks of its own and takes no writes")

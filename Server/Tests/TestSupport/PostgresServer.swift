@@ -133,6 +133,7 @@ public final class PostgresServer: Sendable {
       "listen_addresses=\(place.addresses.joined(separator: ","))", "port=\(port)",
       "unix_socket_directories=", "fsync=on",
       "max_connections=200", "shared_buffers=16MB", "log_min_messages=fatal",
+      "max_prepared_transactions=4",
     ]
     let inside = place.namespace.map { ["ip", "netns", "exec", $0] } ?? []
     let command =

@@ -17,14 +17,17 @@ final class PostgresLeaderships: Sendable {
     "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
     + " AND classid = 1397969006 AND objid = 'ssl_pinning_records'::regclass::oid"
 
-  /// Who holds the lock of the table that has the name, and is no server: a role of another name that may not write there.
+  /// Who holds the lock of the table that has the name, and is no server: a session whose role can become none that may write
+  /// there, or a transaction that was prepared, which has no session.
   private static let stranger =
-    "SELECT a.usename::text, a.pid::text FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
+    "SELECT coalesce('the role ' || a.usename, 'a role that was dropped'), l.pid::text"
+    + " FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid"
     + " WHERE l.locktype = 'advisory' AND l.granted AND l.classid = 1397969006 AND l.objsubid = 2"
     + " AND l.objid = 'ssl_pinning_records'::regclass::oid"
     + " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    + " AND a.usename <> session_user"
-    + " AND NOT has_table_privilege(a.usesysid, 'ssl_pinning_records'::regclass, 'UPDATE')"
+    + " AND (l.pid IS NULL OR a.usesysid IS NOT NULL AND NOT EXISTS"
+    + " (SELECT FROM pg_roles r WHERE pg_has_role(a.usesysid, r.oid, 'MEMBER')"
+    + " AND has_table_privilege(r.oid, 'ssl_pinning_records'::regclass, 'UPDATE')))"
 
   private let open: @Sendable () throws(StoreError) -> PostgresConnection
   private let queue = WorkQueue("leadership")
@@ -66,10 +69,14 @@ final class PostgresLeaderships: Sendable {
         let stranger = (try? connection.query(Self.stranger))?.first
         state.withLock { $0.candidate = connection }
         guard let stranger else { return nil }
+        let isPrepared = stranger.text(1).isEmpty
         throw .failed(
           operation: "leading",
-          reason: "the role \(stranger.text(0)), which may not write to ssl_pinning_records, holds"
-            + " the lock of the leader; hint: pg_terminate_backend(\(stranger.text(1)))")
+          reason: isPrepared
+            ? "a prepared transaction holds the lock of the leader; hint: ROLLBACK PREPARED what"
+              + " pg_prepared_xacts lists"
+            : "\(stranger.text(0)), which may not write to ssl_pinning_records, holds the lock of"
+              + " the leader; hint: if it is no server, pg_terminate_backend(\(stranger.text(1)))")
       }
       return hold(connection)
     }
