@@ -265,6 +265,18 @@ import Testing
     await store.close()
   }
 
+  @Test("follows, if its user may not look when the leader's key ends")
+  func unseenEnd() async throws {
+    let server = try await RedisServer.start()
+    try await server.run(
+      "ACL", "SETUSER", "narrow", "on", ">hush", "~*", "&*", "+@all", "-pttl", "-pexpire")
+    let store = try RedisStore(dsn: "redis://narrow:hush@127.0.0.1:\(server.port)/0")
+    try await server.run("SET", "ssl-pinning:leader", "another server", "PX", "60000")
+    #expect(try await store.lead() == nil)
+    await store.close()
+    try await server.stop()
+  }
+
   @Test("leads no longer once somebody else has the key")
   func stolen() async throws {
     let server = try await RedisServer.shared.value

@@ -218,10 +218,13 @@ enum RedisScripts {
     """
 
   /// Key: leader. Arguments: token, milliseconds. A key that lasts for longer, or for ever, would keep everybody from leading.
+  /// A user who may not look is told that another one leads, as before a key's end counted.
   static let take = """
     if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
-    local left = redis.call('PTTL', KEYS[1])
-    if left < 0 or left > tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+    local left = redis.pcall('PTTL', KEYS[1])
+    if type(left) == 'number' and (left < 0 or left > tonumber(ARGV[2])) then
+      redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+    end
     return 0
     """
 
