@@ -72,7 +72,7 @@ extension ConsoleTests {
       await server.stop()
     }
 
-    @Test("says that another server watches, unless nobody leads")
+    @Test("says that another server watches, unless nobody leads or the store is not believed")
     func nobodyLeads() async throws {
       func overview(alert kind: String) -> String {
         """
@@ -87,6 +87,11 @@ extension ConsoleTests {
       server.answer("overview", overview(alert: "listener-certificate-ends"))
       let page = try await ConsolePage.open(server.origin, token: "any")
       try await page.wait(for: "another server watches and signs", in: "[data-key=health]")
+      for fault in ["seal-broken", "other-signing-key"] {
+        server.answer("overview", overview(alert: fault))
+        try await page.browser.reload()
+        try await page.wait(for: "it watches and signs nothing", in: "[data-key=health]")
+      }
       server.answer("overview", overview(alert: "nobody-leads"))
       try await page.browser.reload()
       try await page.wait(for: "nobody watches and signs", in: "[data-key=health]")

@@ -73,6 +73,7 @@ function healthPanel({ readiness, leader, version, time, documents, alerts, aler
   // Beside an outage nothing is said in green.
   const state = (name) => (refusing.total > 0 ? calmBadge(name) : stateBadge(name));
   const isCalm = alertsTotal === 0 && readiness.reasons.length === 0 && refusing.total === 0;
+  const has = (kind) => alerts.some((alert) => alert.kind === kind);
   const sum = (count) => documents.reduce((total, document) => total + count(document), 0);
   const tile = (label, value, detail) => element(
     "div", { class: "tile", "data-key": label },
@@ -85,7 +86,9 @@ function healthPanel({ readiness, leader, version, time, documents, alerts, aler
       tile("This server", readiness.ready ? state("ready") : stateBadge("not-ready"), element("span", null, `version ${version}`)),
       tile("Role", state(leader ? "leader" : "follower"),
         element("span", null, leader ? "it watches and signs"
-          : alerts.some(({ kind }) => kind === "nobody-leads") ? "nobody watches and signs" : "another server watches and signs")),
+          : has("nobody-leads") ? "nobody watches and signs"
+            // On a store that is not believed nobody is known to.
+            : has("seal-broken") || has("other-signing-key") ? "it watches and signs nothing" : "another server watches and signs")),
       tile("Endpoints", sum((document) => document.endpoints).toLocaleString("en"),
         element("span", null, `in ${plural(documents.length, "document")}`)),
       tile("Active keys", sum((document) => document.counts.active).toLocaleString("en"),
