@@ -71,29 +71,24 @@ extension AdministrationRoutes {
     return found
   }
 
-  /// What one person can do about a key until its denial is confirmed. To revoke it, too, takes two while its servers show no other
-  /// listed key, or one person could cut apps off.
+  /// What one person can do about a key until its denial is confirmed. To revoke it, too, takes two while servers show no other
+  /// listed key, or one person could cut apps off. A denial that is not forced would be refused for the same reason.
   private static func meanwhile(
     _ command: AdministrationCommand, in documents: [JudgedDocument],
     _ request: DocumentState.Request
   ) -> [String] {
     guard case .deny(let pin, _) = command else { return [] }
-    let listing = documents.flatMap { document in
-      document.listing(pin).map { (file: document.file, id: $0.id) }
+    guard documents.contains(where: { !$0.listing(pin).isEmpty }) else {
+      return ["the key is not denied yet"]
     }
-    guard !listing.isEmpty else { return ["the key is not denied yet"] }
-    let forTwo = listing.filter { place in
-      let revocation = AdministrationCommand.revoke(
-        file: place.file, id: place.id, pin, force: false)
-      do throws(AdministrationError) {
-        try RegistryAdministration.rehearse(revocation, in: documents, request)
-        return false
-      } catch { return true }
-    }.map { "\($0.id) in \($0.file)" }
-    guard forTwo.isEmpty else {
+    let bare =
+      command.unforced.map {
+        RegistryAdministration.objections(to: $0, in: documents, request).bare
+      } ?? []
+    guard bare.isEmpty else {
       return [
         "the key is not denied yet, and to revoke it needs a second person, too: no other listed key"
-          + " would be left that is shown at \(list(forTwo))"
+          + " would be left that is shown for \(list(bare.sorted()))"
       ]
     }
     return [

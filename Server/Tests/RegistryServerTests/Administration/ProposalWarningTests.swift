@@ -45,13 +45,31 @@ struct ProposalWarningTests {
     #expect(told.count == 1, "\(told)")
     #expect(told.first?.contains("needs one person") == !isShownAlone, "\(told)")
     #expect(told.first?.contains("needs a second person") == isShownAlone, "\(told)")
-    #expect(told.first?.contains(AdministeredService.id) == isShownAlone, "\(told)")
+    #expect(told.first?.contains("shown for www.example.com") == isShownAlone, "\(told)")
     // It is so.
     let revoked = try await Self.call(
       service, as: "alice", "POST", "\(Self.endpoint)/revoke", Self.body(pin(key)))
     #expect(revoked.status == status, "\(revoked.json)")
     let listed = try await service.published()["www.example.com"] ?? []
     #expect(listed.contains(pin(key)) == isShownAlone)
+    await service.stop()
+  }
+
+  /// The other endpoint shows another listed key, so the denial leaves none of its hosts bare.
+  @Test(
+    "a host that is left with a key that its servers show is not named among those that are not")
+  func revocationElsewhere() async throws {
+    let service = try await AdministeredService.running(
+      keys:
+        "[{fqdn: www.example.com}, {fqdn: api.example.com, file: \(AdministeredService.file)}]",
+      more: Self.on)
+    await service.show(pin(2), at: "api.example.com")
+    let asked = try await Self.call(
+      service, as: "alice", "POST", "/denials", Self.body(pin(1), #","force":true"#))
+    #expect(asked.status == 202, "\(asked.json)")
+    let told = Self.texts(asked["warnings"]).last
+    #expect(
+      told?.hasSuffix("would be left that is shown for www.example.com") == true, "\(asked.json)")
     await service.stop()
   }
 
