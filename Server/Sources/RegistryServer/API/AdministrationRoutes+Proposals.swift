@@ -54,8 +54,8 @@ extension AdministrationRoutes {
     return APIResponse(status: 202, body: body)
   }
 
-  /// What may be otherwise since an approval was proposed, by the proposal's id: the key may be gone, and whoever confirms it decides
-  /// by what is so now.
+  /// What may be otherwise since an approval of one key was proposed, by the proposal's id: the key may be gone, and whoever
+  /// confirms it decides by what is so now.
   private func standings(
     of proposals: [Proposal]
   ) async -> [String: DocumentSnapshot.Standing] {
@@ -189,18 +189,19 @@ extension AdministrationRoutes {
         throw APIError(403, "the token that proposed it was revoked", hint: "take it back")
       }
     }
-    // Before it is made: then the key is a published one.
-    let standing = await standings(of: [proposal])[proposal.id]
-    let answer = try await proposals.carryOut(proposal, clock: administration.clock) {
-      () async throws(APIError) -> APIResponse in
+    let (answer, standing) = try await proposals.carryOut(proposal, clock: administration.clock) {
+      () async throws(APIError) -> (APIResponse, DocumentSnapshot.Standing?) in
+      // Before it is made: then the key is a published one.
+      let standing = await standings(of: [proposal])[proposal.id]
       guard let route = all.first(where: { $0.name == proposal.route }) else {
         throw APIError(409, "this server does not know the request", hint: "propose it anew")
       }
       let query = proposal.query.filter { $0.count == 2 }.map { (name: $0[0], value: $0[1]) }
-      return try await route.answer(
+      let answer = try await route.answer(
         APIRequest(
           administrator: call.administrator, peer: call.peer, path: proposal.path, query: query,
           body: [UInt8](proposal.body.utf8), route: proposal.route, confirmed: proposal))
+      return (answer, standing)
     }
     proposals.tell(.info, "proposal_confirmed", proposal)
     var body = answer.body

@@ -104,19 +104,71 @@ struct ProposalWarningTests {
 
   // MARK: - A key that an approval is about
 
+  private static func showUnderNewCA(
+    _ service: AdministeredService, isConfirmed: Bool = true
+  ) async {
+    var chain = SeenChain(
+      leaf: SeenCertificate(pin: pin(2)), above: [SeenCertificate(pin: pin(77), subject: "New CA")])
+    chain.isConfirmed = isConfirmed
+    let observation = ProbeObservation(
+      vantage: LedgerBench.here, address: "", outcome: .accepted(chain))
+    service.scripted.observer.show(
+      ProbeResult(observations: [observation]), at: "www.example.com")
+    await service.scripted.service.probe("www.example.com")
+  }
+
+  private static let newCA = "New CA (\(pin(77).base64))"
+
+  @Test(
+    "of a key that an approval is about, no more is said than this server knows",
+    arguments: [
+      ("shown", "is New CA; its endpoint shows it now"),
+      (
+        "unfinished",
+        "is said to be New CA, by a handshake that was not finished; its endpoint"
+      ),
+      ("paused", "is New CA; its endpoint is paused, so it is not known whether"),
+      ("silent", "is New CA; its endpoint does not answer, so it is not known whether"),
+      ("unprobed", "is New CA; as far as this server knows, its endpoint shows it now"),
+      ("announced", "is not known; the key was announced, and is not shown yet"),
+    ])
+  func known(scene: String, text: String) async throws {
+    let service = try await AdministeredService.running(
+      keys: "[{fqdn: www.example.com, approval: manual}]")
+    await Self.showUnderNewCA(service, isConfirmed: scene != "unfinished")
+    switch scene {
+    case "paused":
+      let paused = try await service.call("PATCH", Self.endpoint, #"{"paused":true,"why":"x"}"#)
+      #expect(paused.status == 200, "\(paused.json)")
+    case "silent":
+      service.scripted.observer.show(.unreachable(reason: "down"), at: "www.example.com")
+      for _ in 0..<3 { await service.scripted.service.probe("www.example.com") }
+    case "announced":
+      let staged = try await service.call(
+        "POST", "\(Self.endpoint)/stage", #"{"pin":"\#(pin(7).base64)"}"#)
+      #expect(staged.status == 200, "\(staged.json)")
+    default: break
+    }
+    let coordinator = try #require(service.scripted.service.duty.coordinators.first)
+    let seen = await coordinator.snapshot
+    let document = DocumentSnapshot(
+      file: seen.file, settings: seen.settings, state: seen.state, endpoints: seen.endpoints,
+      lastProbes: scene == "unprobed" ? [:] : seen.lastProbes, published: seen.published)
+    let standing = try #require(
+      document.standing(of: pin(scene == "announced" ? 7 : 2), at: AdministeredService.id))
+    let told = "its CA \(text.replacing("New CA", with: Self.newCA))"
+    #expect(standing.text.hasPrefix(told), "\(standing.text)")
+    #expect(standing.isShown == ["shown", "unfinished", "unprobed"].contains(scene))
+    await service.stop()
+  }
+
   @Test(
     "who confirms an approval reads under which CA the key is, and whether it is shown as of then",
     arguments: [false, true])
   func vanished(isGone: Bool) async throws {
     let service = try await AdministeredService.running(
       keys: "[{fqdn: www.example.com, approval: manual}]", more: Self.on)
-    let chain = SeenChain(
-      leaf: SeenCertificate(pin: pin(2)), above: [SeenCertificate(pin: pin(77), subject: "New CA")])
-    let observation = ProbeObservation(
-      vantage: LedgerBench.here, address: "", outcome: .accepted(chain))
-    service.scripted.observer.show(
-      ProbeResult(observations: [observation]), at: "www.example.com")
-    await service.scripted.service.probe("www.example.com")
+    await Self.showUnderNewCA(service)
     let asked = try await Self.call(
       service, as: "alice", "POST", "\(Self.endpoint)/approve", Self.body(pin(2)))
     #expect(asked.status == 202, "\(asked.json)")

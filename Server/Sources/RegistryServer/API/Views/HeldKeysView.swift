@@ -220,32 +220,57 @@ extension DocumentSnapshot {
   /// - Returns: `nil` if the endpoint has no such key.
   func standing(of pin: SPKIPin, at id: String) -> Standing? {
     guard let keys = state.keysByEndpoint[id] else { return nil }
-    let isAsked = !state.isPaused(id) && isReached(id)
     if let held = keys.held[pin] {
       let above = held.chain.path.dropFirst().first
-      let name = above?.subject ?? held.chain.leaf.issuer
+      let name = Standing.name(held.authority, above?.subject ?? held.chain.leaf.issuer)
       return Standing(
-        [(held.authority, name)], held.lastSeen, isShown: held.isShown && isAsked)
+        // Whoever stands between can put in another chain for the same key.
+        authority: held.chain.isConfirmed
+          ? "is \(name)" : "is said to be \(name), by a handshake that was not finished",
+        sight: sight(of: held.lastSeen, isShown: held.isShown, at: id))
     }
     guard let listed = keys.keys.first(where: { $0.pin == pin }) else { return nil }
     let names = names(of: keys)
     let issuers = Set(listed.paths.values.map { $0.first ?? pin }).sorted()
+    let authority =
+      issuers.isEmpty
+      ? "not known" : issuers.map { Standing.name($0, names[$0] ?? "") }.joined(separator: ", ")
     return Standing(
-      issuers.map { ($0, names[$0] ?? "") }, listed.lastSeen,
-      isShown: listed.state == .active && isAsked)
+      authority: "is \(authority)",
+      sight: listed.staged == nil
+        ? sight(of: listed.lastSeen, isShown: listed.state == .active, at: id)
+        : (isShown: false, text: "the key was announced, and is not shown yet"))
+  }
+
+  /// Whether an endpoint shows a key, in words. A server that follows another one has probed nothing itself.
+  private func sight(
+    of lastSeen: Int64, isShown: Bool, at id: String
+  ) -> (isShown: Bool, text: String) {
+    let last = "at \(RFC3339.text(lastSeen))"
+    let isPaused = state.isPaused(id)
+    if isPaused || !isReached(id) {
+      let cause = isPaused ? "is paused" : "does not answer"
+      return (
+        isShown: false,
+        text:
+          "its endpoint \(cause), so it is not known whether it shows the key: it last did \(last)"
+      )
+    }
+    let reader = lastProbes[id] == nil ? "as far as this server knows, " : ""
+    let sight =
+      isShown
+      ? "shows it now"
+      : "does not show it now, and last did \(last): somebody may have stood between"
+    return (isShown: isShown, text: "\(reader)its endpoint \(sight)")
   }
 }
 
 extension DocumentSnapshot.Standing {
-  fileprivate init(_ issuers: [(pin: SPKIPin, name: String)], _ lastSeen: Int64, isShown: Bool) {
-    let names = issuers.map { $0.name.isEmpty ? $0.pin.base64 : "\($0.name) (\($0.pin.base64))" }
-    let authority = names.isEmpty ? "not known" : names.joined(separator: ", ")
-    let sight =
-      isShown
-      ? "its endpoint shows it now"
-      : "its endpoint does not show it now, and last did at \(RFC3339.text(lastSeen)):"
-        + " somebody may have stood between"
-    text = "its CA is \(authority); \(sight)"
-    self.isShown = isShown
+  fileprivate init(authority: String, sight: (isShown: Bool, text: String)) {
+    (text, isShown) = ("its CA \(authority); \(sight.text)", sight.isShown)
+  }
+
+  fileprivate static func name(_ pin: SPKIPin, _ name: String) -> String {
+    name.isEmpty ? pin.base64 : "\(name) (\(pin.base64))"
   }
 }
