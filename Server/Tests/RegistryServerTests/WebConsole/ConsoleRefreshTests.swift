@@ -195,5 +195,31 @@ extension ConsoleTests {
       try await browser.runNoMore(script)
       await server.stop()
     }
+
+    private static func proposals(_ warning: String) -> String {
+      #"""
+      {"secondPerson":true,"proposals":[{"id":"p1","what":"approve","file":"a.json",
+      "endpoint":"a.example.com:443","pin":null,"why":"x","request":"{}","warnings":["\#(warning)"],
+      "who":"bob","token":"t","at":1,"expires":2}]}
+      """#
+    }
+
+    @Test("a proposal is shown as it is when its dialog opens, and its warnings after it was made")
+    func proposal() async throws {
+      let server = try CannedServer()
+      server.answer("proposals", Self.proposals("it is shown now"))
+      server.answer("proposals/p1/confirm", #"{"changes":[],"warnings":["it is gone"]}"#)
+      let page = try await ConsolePage.open(
+        server.origin, token: "t", at: "#/pending", heading: "Pending approvals")
+      try await page.wait(for: "approve", in: "[data-key=proposals]")
+      server.answer("proposals", Self.proposals("it is not shown"))
+      try await page.press("Confirm", in: "[data-key=proposals]")
+      try await page.wait(for: "Warning: it is not shown", in: "dialog")
+      #expect(try await page.text("dialog").contains("it is shown now") == false)
+      try await page.press("Confirm", in: "dialog")
+      try await page.wait(for: "The change is made. It is gone.", in: "#notice")
+      #expect(try await page.troubles() == [])
+      await server.stop()
+    }
   }
 }

@@ -50,8 +50,9 @@ export function ask({ title, text, fields = [], verb, tone = "primary", act, don
       } else {
         dialog.close("done");
         // It is not done yet, whatever `done` would say.
-        if (answer?.proposal && answer.changes) notify("It is proposed. Another person has to confirm it, under Pending approvals.");
-        else done?.(answer);
+        if (answer?.proposal && answer.changes) {
+          notify("It is proposed. Another person has to confirm it, under Pending approvals.", answer.warnings);
+        } else done?.(answer);
       }
     } catch (error) {
       refuse(sentence(error), controls.find((control) => control.name === error.field));

@@ -64,7 +64,7 @@ export function revokeKey(file, id, pin, refresh) {
     verb: "Revoke",
     act: guarded((values, force) => api.revoke(file, id, { pin, ...values, force }), "Revoke all the same"),
     done: ({ warnings }) => {
-      notify(["The key is revoked.", ...warnings.map((message) => sentence({ message }))].join(" "));
+      notify("The key is revoked.", warnings);
       refresh();
     },
   });

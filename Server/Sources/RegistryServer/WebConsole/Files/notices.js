@@ -4,8 +4,9 @@ import { element } from "./elements.js";
 
 let timer = 0;
 
-/// Says what was done.
-export function notify(text) {
+/// Says what was done, and what the server warned of.
+export function notify(done, warnings = []) {
+  const text = [done, ...warnings.map((message) => sentence({ message }))].join(" ");
   const place = document.getElementById("notice");
   clearTimeout(timer);
   place.replaceChildren(element("p", null, text));

@@ -2,7 +2,7 @@ import { api } from "./api.js";
 import { ask } from "./dialogs.js";
 import { button, element, pinText } from "./elements.js";
 import { moment } from "./moments.js";
-import { notify } from "./notices.js";
+import { notify, sentence } from "./notices.js";
 import { table } from "./tables.js";
 
 /// What one person proposed and another one has to confirm; `null` if there is nothing.
@@ -24,8 +24,20 @@ export function proposalsPanel(proposals, refresh) {
     proposals, ({ id }) => id));
 }
 
-/// Shows the request itself: what is confirmed is what stands there.
-function story({ what, who, pin, file, endpoint, why, request, warnings }) {
+/// Shows a proposal, and again as it is now: the page may be as old as the proposal, and a key gone since.
+function story(proposal) {
+  const place = element("div", null, lines(proposal));
+  api.proposals().then(
+    ({ proposals }) => {
+      const found = proposals.find(({ id }) => id === proposal.id);
+      if (found) place.replaceChildren(element("div", null, lines(found)));
+    },
+    (error) => place.append(element("p", { class: "warning" }, `This may be old: ${sentence(error)}`)));
+  return place;
+}
+
+/// The request itself: what is confirmed is what stands there.
+function lines({ what, who, pin, file, endpoint, why, request, warnings }) {
   return [
     element("p", null, element("strong", null, who), ` wants to ${what}: `, [file, endpoint].filter(Boolean).join(" ")),
     pin ? element("p", null, pinText(pin)) : null,
@@ -41,7 +53,7 @@ function confirm(proposal, refresh) {
     text: [story(proposal), element("p", null, "It is made and published at once.")],
     verb: "Confirm",
     act: () => api.confirm(proposal.id),
-    done: () => { notify("The change is made."); refresh(); },
+    done: ({ warnings }) => { notify("The change is made.", warnings); refresh(); },
   });
 }
 
