@@ -230,7 +230,8 @@ extension Setting {
       SettingRow(
         .of(\.administration.revokedTokens, .tokenIDs),
         help: "ids of tokens that count no more",
-        details: "`ssl-pinning token --json` and `ssl-pinning admin tokens` have them")
+        details: "`ssl-pinning token --json` and `ssl-pinning admin tokens` have them;"
+          + " with `ui.second_person`, leave each for a day after the token's end")
 
     case .uiListen:
       SettingRow(
