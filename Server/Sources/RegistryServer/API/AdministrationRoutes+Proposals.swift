@@ -40,7 +40,8 @@ extension AdministrationRoutes {
         route: call.route, path: call.path, query: call.query.map { [$0.name, $0.value] },
         body: try call.canonicalBody(), what: kind, file: command.file, endpoint: endpoint,
         pin: pin,
-        why: why, warnings: warnings, hosts: hosts, basis: basis, who: call.administrator.name,
+        why: why, warnings: warnings, hosts: hosts.map(ChangeJudgement.Confirmed.mark),
+        basis: basis, who: call.administrator.name,
         token: call.administrator.tokenID, at: now,
         expires: now + Proposal.life))
     proposals.tell(.warn, "change_proposed", proposal)

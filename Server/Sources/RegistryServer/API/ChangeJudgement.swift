@@ -82,13 +82,19 @@ struct ChangeJudgement: Sendable {
   struct Confirmed: Sendable {
     /// See ``hash(_:_:)``.
     let basis: String
-    /// The hosts that the change locked out then. By now it may lock out fewer of them, and no others.
+    /// The hosts that the change locked out then, each by its ``mark(of:)``. By now it may lock out fewer of them, and no
+    /// others.
     let hosts: Set<String>
     /// The key of the confirming token. A change of the key that tokens are made with ends what they proposed, too: whoever had
     /// that key could propose in anybody's name.
     let keyID: String
     /// Who proposed it.
     let who: String
+
+    /// Names a host in few bytes: a forced denial may lock out a hundred thousand, and a proposal keeps all of them.
+    static func mark(of host: String) -> String {
+      Base64URL.encode(Digest.sha256(host.utf8).prefix(8))
+    }
 
     /// What a change is about beside the hosts that it locks out, as a hash.
     static func hash(_ facts: [String], _ keyID: String) -> String {
@@ -113,7 +119,7 @@ struct ChangeJudgement: Sendable {
   ) throws(AdministrationError) -> Set<String>? {
     guard let confirmed else { return nil }
     let circumstances = command.circumstances(in: documents, request)
-    let hosts = command.hostsLockedOut(in: documents, request)
+    let hosts = command.hostsLockedOut(in: documents, request).map(Confirmed.mark)
     guard Confirmed.hash(circumstances, confirmed.keyID) == confirmed.basis,
       confirmed.hosts.isSuperset(of: hosts)
     else { throw .changedMeanwhile(confirmed.who) }
@@ -145,7 +151,8 @@ extension AdministrationCommand {
   ///
   /// Of a change of all documents those of one are among those of all.
   func facts(in documents: [JudgedDocument], _ request: DocumentState.Request) -> [String] {
-    hostsLockedOut(in: documents, request) + circumstances(in: documents, request)
+    hostsLockedOut(in: documents, request).map(ChangeJudgement.Confirmed.mark)
+      + circumstances(in: documents, request)
   }
 
   /// What a change is about beside the hosts that it locks out.

@@ -25,7 +25,8 @@ struct Proposal: Sendable, Equatable {
   var why: String
   /// What the first person was warned of.
   var warnings: [String] = []
-  /// The hosts that it locks out. If it would lock out others by then, nothing is done.
+  /// The hosts that it locks out, each by its ``ChangeJudgement/Confirmed/mark(of:)``. If it would lock out others by then,
+  /// nothing is done.
   var hosts: [String] = []
   /// What was known of the key and its hosts when it was proposed, as a hash.
   var basis: String

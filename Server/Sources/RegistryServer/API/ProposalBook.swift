@@ -15,29 +15,26 @@ final class ProposalBook: Sendable {
   static let recordName = StoredProposals.recordName
   /// How many wait at a time, and how many of one person, so that nobody keeps others from proposing.
   static let (most, mostOfOne) = (200, 20)
+  /// How many bytes all of them may have: half of what is read. A record that is not read would be begun anew.
+  static let mostBytes = JSONLimits.standard.maximumBytes / 2
 
   private let store: any RegistryStore
   private let log: ServerLog
   private let metrics: ServerMetrics?
+  private let limit: Int
   /// The marks that the record has, by id, and when this server first saw each.
   private let marks = Locked<[String: SeenMark]>([:])
-
-  /// What became of those that ended last, as far as this server saw it: for whoever looks for one.
-  private let ended = Locked<[(id: String, how: Ending)]>([])
-
-  private enum Ending: String {
-    case confirmed = "it was confirmed"
-    case withdrawn = "it was taken back"
-    case expired = "it expired: a proposal waits for a day"
-  }
 
   private struct SeenMark {
     let mark: Int64
     let since: Int64
   }
 
-  init(store: any RegistryStore, log: ServerLog = .silent, metrics: ServerMetrics? = nil) {
-    (self.store, self.log, self.metrics) = (store, log, metrics)
+  init(
+    store: any RegistryStore, log: ServerLog = .silent, metrics: ServerMetrics? = nil,
+    limit: Int = ProposalBook.mostBytes
+  ) {
+    (self.store, self.log, self.metrics, self.limit) = (store, log, metrics, limit)
   }
 
   /// Those that can still be confirmed, the oldest first.
@@ -72,11 +69,9 @@ final class ProposalBook: Sendable {
 
   /// Takes one out: nobody wants it any more.
   func withdraw(_ id: String, at now: Int64) async throws(APIError) -> Proposal {
-    let proposal: Proposal = try await change(at: now) { proposals throws(APIError) in
+    try await change(at: now) { proposals throws(APIError) in
       proposals.remove(at: try place(of: id, in: proposals, at: now))
     }
-    note(.withdrawn, [id])
-    return proposal
   }
 
   /// Marks one: it is being carried out, by ``carryOut(_:clock:_:)``, until ``settle(_:isMade:at:)`` says what came of it.
@@ -139,7 +134,6 @@ final class ProposalBook: Sendable {
         if isMade { return proposals.removeAll { $0.id == proposal.id } }
         if let place = proposals.firstIndex(of: proposal) { proposals[place].confirming = nil }
       }
-      if isMade { note(.confirmed, [proposal.id]) }
     } catch { tell(.warn, isMade ? "proposal_left" : "proposal_marked", proposal) }
   }
 
@@ -168,22 +162,15 @@ final class ProposalBook: Sendable {
     }
   }
 
-  /// Notes what became of proposals.
-  private func note(_ ending: Ending, _ ids: [String]) {
-    ended.withLock { ended in
-      ended.removeAll { ids.contains($0.id) }
-      ended += ids.map { (id: $0, how: ending) }
-      ended.removeFirst(max(0, ended.count - Self.most))
-    }
-  }
-
   private func place(
     of id: String, in proposals: [Proposal], at now: Int64
   ) throws(APIError) -> Int {
     guard let place = proposals.firstIndex(where: { $0.id == id }) else {
-      let ending = ended.withLock { ended in ended.first(where: { $0.id == id })?.how }
-      let how = ending?.rawValue ?? "it expired, was taken back, or was confirmed"
-      throw APIError(404, "no such proposal", hint: "\(how); admin pending lists what waits")
+      // Which of the three nobody knows for sure: what was made may be left in the record until its time is over.
+      throw APIError(
+        404, "no such proposal",
+        hint: "it was confirmed, was taken back, or waited for a day;"
+          + " the history tells what was made, and admin pending what waits")
     }
     guard !isBeingConfirmed(proposals[place], at: now) else {
       throw APIError(
@@ -203,11 +190,16 @@ final class ProposalBook: Sendable {
     for _ in 0..<16 {
       let expired = proposals.filter { isOver($0, at: now) }
       proposals.removeAll { isOver($0, at: now) }
-      note(.expired, expired.map(\.id))
       let value = try edit(&proposals)
       let record = JSONValue.object(["proposals": .array(proposals.map { .object($0.stored) })])
+        .canonicalBytes
+      guard record.count <= limit else {
+        throw APIError(
+          409, "what waits for a second person is too much to be kept",
+          hint: "confirm some of it, or take it back")
+      }
       let outcome = try await asking { [version] () async throws(StoreError) in
-        try await store.replace(Self.recordName, version: version, with: record.canonicalBytes)
+        try await store.replace(Self.recordName, version: version, with: record)
       }
       guard case .conflict(let inForce) = outcome else {
         for proposal in expired { tell(.warn, "proposal_expired", proposal) }
@@ -250,7 +242,12 @@ final class ProposalBook: Sendable {
       log.event(.error, "proposals_not_believed", ["reason": "\(error)"])
       return ([], 0)
     }
-    let list = record.flatMap { try? JSONValue(parsing: $0.bytes) }?.objectValue?["proposals"]
+    var list: JSONValue?
+    if let record {
+      do throws(JSONError) {
+        list = try JSONValue(parsing: record.bytes).objectValue?["proposals"]
+      } catch { log.event(.error, "proposals_not_believed", ["reason": "\(error)"]) }
+    }
     let proposals = list?.arrayValue?.compactMap { $0.objectValue.flatMap(Proposal.init) } ?? []
     see(proposals, at: now)
     return (proposals, record?.version ?? 0)

@@ -189,7 +189,9 @@ struct DeniedTogetherTests {
     let judgement = ChangeJudgement(
       confirmed: ChangeJudgement.Confirmed(
         basis: ChangeJudgement.Confirmed.hash(circumstances, "key"),
-        hosts: Set(command.hostsLockedOut(in: documents, request)), keyID: "key", who: "ada"))
+        hosts: Set(
+          command.hostsLockedOut(in: documents, request).map(ChangeJudgement.Confirmed.mark)),
+        keyID: "key", who: "ada"))
     let gate = Gate()
     await store.hold(at: gate)
     async let answer = server.refusal(of: command, judgement)

@@ -4,12 +4,12 @@ import Testing
 @testable import RegistryServer
 
 @Suite("A confirmation that another server carries out") struct ProposalMarkTests {
-  private static let now: Int64 = 1_000_000
+  fileprivate static let now: Int64 = 1_000_000
 
-  private static func proposal() -> Proposal {
+  fileprivate static func proposal(_ hosts: [String] = []) -> Proposal {
     Proposal(
-      route: "POST /denials", path: [:], query: [], body: "{}", what: "deny", why: "x", basis: "",
-      who: "alice", token: "t", at: now, expires: now + Proposal.life)
+      route: "POST /denials", path: [:], query: [], body: "{}", what: "deny", why: "x",
+      hosts: hosts, basis: "", who: "alice", token: "t", at: now, expires: now + Proposal.life)
   }
 
   @Test(
@@ -48,5 +48,42 @@ import Testing
     #expect(try await other.list(at: over).map(\.id) == [id])
     #expect(try await other.list(at: over + Proposal.longestConfirmation - 1).map(\.id) == [id])
     #expect(try await other.list(at: over + Proposal.longestConfirmation).isEmpty)
+  }
+}
+
+@Suite("The record of proposals") struct ProposalRecordTests {
+  private static let now = ProposalMarkTests.now
+
+  @Test("takes no more than can be read again, and what is in it goes on")
+  func bounded() async throws {
+    let book = ProposalBook(store: MemoryStore(), limit: 2000)
+    let id = try await book.add(ProposalMarkTests.proposal()).id
+    let hosts = (0..<200).map { ChangeJudgement.Confirmed.mark(of: "host-\($0).example.com") }
+    let refused = await #expect(throws: APIError.self) {
+      _ = try await book.add(ProposalMarkTests.proposal(hosts))
+    }
+    #expect(refused?.status == 409)
+    #expect(try await book.list(at: Self.now).map(\.id) == [id])
+    let begun = try await book.begin(id, at: Self.now)
+    await book.settle(begun, isMade: true, at: Self.now)
+    #expect(try await book.list(at: Self.now).isEmpty)
+  }
+
+  @Test("has room for a forced denial that locks out a hundred thousand hosts")
+  func manyHosts() {
+    let mark = ChangeJudgement.Confirmed.mark(of: String(repeating: "a", count: 253))
+    #expect(100_000 * (mark.utf8.count + 3) * ProposalBook.mostOfOne < ProposalBook.mostBytes)
+    #expect(mark != ChangeJudgement.Confirmed.mark(of: String(repeating: "a", count: 252)))
+  }
+
+  @Test("is told in the log if it cannot be read, and begun anew")
+  func unreadable() async throws {
+    let (store, log) = (MemoryStore(), LogCollector())
+    _ = try await store.replace(ProposalBook.recordName, version: 0, with: Array("{".utf8))
+    let book = ProposalBook(store: store, log: log.log)
+    #expect(try await book.list(at: Self.now).isEmpty)
+    #expect(log.events("proposals_not_believed").count == 1)
+    let id = try await book.add(ProposalMarkTests.proposal()).id
+    #expect(try await book.list(at: Self.now).map(\.id) == [id])
   }
 }
