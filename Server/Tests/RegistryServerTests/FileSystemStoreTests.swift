@@ -136,7 +136,7 @@ import Testing
       try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
     }
     let error = await #expect(throws: StoreError.self) { try await store.record(named: "a") }
-    if case .damaged = error {} else { Issue.record("\(error, default: "")") }
+    if case .damaged = error {} else { Issue.record("\(String(describing: error))") }
     for _ in 0..<2 {
       await #expect(throws: StoreError.self) { try await store.replace("a", version: 20, with: []) }
     }

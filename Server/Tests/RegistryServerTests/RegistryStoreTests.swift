@@ -125,7 +125,7 @@ import Testing
     try await damaged.damage("a", in: directory)
     let store = try damaged.open(in: directory)
     let error = await #expect(throws: StoreError.self) { try await store.record(named: "a") }
-    if case .damaged = error {} else { Issue.record("\(error, default: "")") }
+    if case .damaged = error {} else { Issue.record("\(String(describing: error))") }
     #expect(try await store.record(named: "b") == StoredRecord(version: 1, bytes: [1]))
     if DamagedStore.replaceable.contains(kind) {
       // Not by a server, which knows another version.

@@ -117,7 +117,7 @@ struct DamagedRecordTests {
         try await store.record(named: "b.json")
       }
       guard case .seal(.broken(record: "b.json", .damaged)) = error else {
-        Issue.record("\(error, default: "")")
+        Issue.record("\(String(describing: error))")
         return
       }
     }
