@@ -69,6 +69,23 @@ import Testing
     ) { try await refused.record(named: "a") }
   }
 
+  @Test("cannot be opened if the table of its schema is damaged: that is no record's damage")
+  func damagedSchema() async throws {
+    let (server, name, dsn) = try await database()
+    _ = try await PostgresStore(dsn: dsn).record(named: "a")
+    try await server.run(
+      """
+      ALTER TABLE ssl_pinning_migrations RENAME TO sound_migrations;
+      CREATE FUNCTION damaged() RETURNS integer LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'missing chunk number 0' USING ERRCODE = 'XX001'; END $$;
+      CREATE VIEW ssl_pinning_migrations AS SELECT damaged() AS number
+      """, in: name)
+    let place = "127.0.0.1:\(server.port)/\(name)"
+    await #expect(
+      throws: StoreError.cannotOpen(path: place, reason: "missing chunk number 0")
+    ) { try await PostgresStore(dsn: dsn).record(named: "a") }
+  }
+
   @Test("refuses tables of a newer version instead of damaging them")
   func newer() async throws {
     let (server, name, dsn) = try await database()

@@ -178,10 +178,24 @@ import Testing
     }
   }
 
+  @Test("cannot be opened if it is damaged where all records are found: that is no record's damage")
+  func damagedBeginning() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("registry.db")
+    try await makeDatabase(path, with: .max, at: Header.firstPage)
+    let error = #expect(throws: StoreError.self) { try SQLiteStore(path: path) }
+    guard case .cannotOpen(path, _)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(error?.isAbsence(wasOpen: true) == true)
+  }
+
   /// Offsets in a database's header (sqlite.org/fileformat2.html §1.3).
   private enum Header {
     static let userVersion: UInt64 = 60
     static let applicationID: UInt64 = 68
+    static let firstPage: UInt64 = 100
   }
 
   /// Makes an empty store and writes a number of four bytes into its header.

@@ -181,13 +181,20 @@ extension StoreError {
   package static func cannotOpen(path: String, errno code: Int32) -> StoreError {
     .cannotOpen(path: path, reason: String(cString: strerror(code)).lowercased())
   }
+
+  /// The same error before the store is open: then the damage is in no record, but keeps people from all of them.
+  var whileOpening: StoreError {
+    guard case .damaged(let path, let reason) = self else { return self }
+    return .cannotOpen(path: path, reason: reason)
+  }
 }
 
 extension StoreError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .cannotOpen(let path, let reason):
-      "cannot open \(path): \(reason); hint: set storage.dsn to a place that you can write"
+      "cannot open \(path): \(reason); hint: set storage.dsn to a place that you can write or, if it is damaged,"
+        + " put it back from a backup"
     case .newerSchema(let path, let found, let known):
       "\(path) has schema \(found), and \(known) is the newest known here; hint: update this server"
     case .foreign(let path):

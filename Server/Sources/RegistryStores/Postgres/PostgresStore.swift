@@ -197,9 +197,11 @@ package final class PostgresSchema: Sendable {
 
   /// Prepares a new connection: the tables are there afterwards, and commits are flushed.
   func prepare(_ connection: PostgresConnection, place: String) throws(StoreError) {
-    try noteSettings(of: connection)
-    guard !isReady.withLock({ $0 }) else { return }
-    try migrate(connection, place: place)
+    do throws(StoreError) {
+      try noteSettings(of: connection)
+      guard !isReady.withLock({ $0 }) else { return }
+      try migrate(connection, place: place)
+    } catch { throw error.whileOpening }
     isReady.withLock { $0 = true }
   }
 

@@ -61,9 +61,11 @@ public final class SQLiteStore: RegistryStore, @unchecked Sendable {
     guard access == .creating else { return try SQLiteBackup.open(path) }
     try prepareFile(path)
     let connection = try SQLiteConnection(path: path)
-    try connection.execute("PRAGMA journal_mode=WAL")
-    try connection.execute("PRAGMA synchronous=FULL")
-    try SQLiteSchema.migrate(connection, path: path)
+    do throws(StoreError) {
+      try connection.execute("PRAGMA journal_mode=WAL")
+      try connection.execute("PRAGMA synchronous=FULL")
+      try SQLiteSchema.migrate(connection, path: path)
+    } catch { throw error.whileOpening }
     return connection
   }
 
