@@ -215,9 +215,11 @@ public struct StoreRepair: Sendable {
   {
     let name = StoreIdentity.recordName
     if reset == .anew {
-      for document in documents where await store.unverified(document.file) != nil {
-        throw .identityIsTaken
+      let isTaken = try await asking { () async throws(StoreError) -> Bool in
+        for document in documents where try await base.has(document.file) { return true }
+        return false
       }
+      if isTaken { throw .identityIsTaken }
       // Before anything is written: what is begun without the copies would end denials.
       for document in documents where await !copies.find(document.file).isAnswered {
         throw .store(LastCopies.silence)

@@ -24,6 +24,8 @@ public struct StoreTransfer: Sendable {
     public var documents: [String] = []
     /// How many entries their histories have that were copied.
     public var entries = 0
+    /// What the store has without a seal, and could not be read: it is not in the file.
+    public var leftOut: [String] = []
   }
 
   private let base: any RegistryStore
@@ -71,22 +73,25 @@ public struct StoreTransfer: Sendable {
       if let fault = try await store.fault(of: []) { throw StoreError.seal(fault) }
     }
     guard store.id != nil else { throw .unsealed }
-    let names = store.recordNames.union(files).union(Self.plainNames)
-      .union([StoreIdentity.recordName])
-    let backup = try await asking { () throws(StoreError) in
+    let sealed = store.recordNames.union(files).union([StoreIdentity.recordName])
+    let (backup, leftOut) = try await asking {
+      () async throws(StoreError) -> (SQLiteBackup, Set<String>) in
       // A copy in SQLite has a page that cannot be read as well, and does not say whose it is.
-      for name in names.sorted() { _ = try await store.stored(name) }
+      for name in sealed.sorted() { _ = try await store.stored(name) }
+      var leftOut: Set<String> = []
+      for name in Self.plainNames where try await base.isUnreadable(name) { leftOut.insert(name) }
       let backup = try SQLiteBackup(path)
-      if case .sqlite(let own) = storage {
+      if case .sqlite(let own) = storage, leftOut.isEmpty {
         try backup.copy(own)
       } else {
-        try await backup.copy(names, of: base)
+        try await backup.copy(sealed.union(Self.plainNames).subtracting(leftOut), of: base)
       }
-      return backup
+      return (backup, leftOut)
     }
     // As it was written: a copy that a server would not believe is no backup.
     let source = try await asking { () throws(StoreError) in try backup.opened() }
     var summary = try await contents(of: source).summary
+    summary.leftOut = leftOut.sorted()
     try await asking { () throws(StoreError) in
       for name in summary.documents {
         summary.entries += try await source.history(of: name, before: nil, limit: .max).count

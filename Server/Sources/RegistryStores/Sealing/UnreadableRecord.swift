@@ -29,6 +29,15 @@ extension RegistryStore {
     }
   }
 
+  /// Whether there is a record of this name that cannot be read.
+  package func isUnreadable(_ name: String) async throws(StoreError) -> Bool {
+    do throws(StoreError) { _ = try await record(named: name) } catch {
+      guard error.damage(of: name) != nil else { throw error }
+      return true
+    }
+    return false
+  }
+
   /// Puts a record in the place of whatever is there, also of one that cannot be read.
   ///
   /// - Parameter bytes: what is stored, by the version under which it is.

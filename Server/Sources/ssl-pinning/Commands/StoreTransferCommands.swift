@@ -83,6 +83,8 @@ enum StoreTransferCommands {
   private static func told(_ summary: StoreTransfer.Summary) -> String {
     "store \(summary.store), \(summary.entries) entries of history, documents: "
       + (summary.documents.isEmpty ? "none" : summary.documents.joined(separator: ", "))
+      + (summary.leftOut.isEmpty
+        ? "" : "; left out, because it cannot be read: \(summary.leftOut.joined(separator: ", "))")
   }
 
   /// Opens the store of the configuration.

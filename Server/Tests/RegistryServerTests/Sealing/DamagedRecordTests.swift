@@ -99,6 +99,35 @@ struct DamagedRecordTests {
     await third.service.stop()
   }
 
+  @Test(
+    "is left out of a backup if it has no seal, and keeps nothing else out",
+    arguments: StoreKind.shared)
+  func leftOut(_ kind: StoreKind) async throws {
+    let (store, first, _) = try await Self.stage(kind)
+    let base = try store.open(in: first.directory)
+    let reports = [UInt8](repeating: 0xa5, count: 20_000)
+    try await base.overwrite(".reports") { _ in reports }
+    await base.close()
+    let whole = try await StoreTransferTests.backUp(first, to: "whole")
+    #expect(whole.leftOut.isEmpty)
+    try await store.damage(".reports", in: first.directory)
+    let backup = try await StoreTransferTests.backUp(first, to: "backup")
+    #expect(backup.leftOut == [".reports"])
+    #expect(backup.documents == whole.documents && backup.documents.count == 2)
+    #expect(backup.entries == whole.entries)
+  }
+
+  @Test("is a record that is there: its store is no new one", arguments: DamagedStore.replaceable)
+  func isThere(_ kind: StoreKind) async throws {
+    let (store, first, _) = try await Self.stage(kind)
+    for name in [Self.file, Self.otherFile] { try await store.damage(name, in: first.directory) }
+    let repair = try StoreRepair(first.configuration)
+    await #expect(throws: StoreRepairError.identityIsTaken) {
+      try await repair.reset(".store", to: .anew, at: first.clock.now())
+    }
+    await repair.close()
+  }
+
   @Test("is listed where a store without a seal is sealed: it is no first sight")
   func withoutSeal() async throws {
     let directory = try TemporaryDirectory()
