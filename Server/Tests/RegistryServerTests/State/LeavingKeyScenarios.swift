@@ -281,7 +281,7 @@ extension LeavingKeyTests {
     Scenario(
       name: "and was a moment's is withdrawn where the older one had been missed for some minutes",
       steps: [
-        Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(1), 5),
+        Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(1), 15),
         Stretch(one(9), 6, every: 2), Stretch(one(2), 40, every: 20),
       ], keys: [1, 2]),
     Scenario(
