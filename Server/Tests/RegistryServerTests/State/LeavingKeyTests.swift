@@ -130,7 +130,7 @@ import Testing
     let lasting = KnownKey(
       pin: pin(2), firstSeen: begin - 400, lastSeen: begin - 10, isUnannounced: true, shownFor: 5000
     )
-    let interrupted = EndpointKeys(keys: many + [lasting]).standing(at: begin)
+    let interrupted = EndpointKeys(keys: many + [lasting]).standing
     #expect(interrupted.count == KnownKey.mostInterrupted && interrupted.contains(pin(2)))
   }
 
