@@ -321,8 +321,6 @@ final class AsyncSignal: Sendable {
 ///   that is far away must not be silent for a minute because its endpoint was for a moment.
 /// - A tunnel that carries nothing may be the endpoint's fault. If others were heard through the point within that
 ///   minute, it is hurried for that endpoint alone: one that swallows TLS must not take the point's voice for all.
-/// - While most places of ``ProbeSchedule`` are taken, all points are hurried: one that answers late, or has the second question
-///   wait, keeps a probe as long as one that is silent, and the probes of all endpoints wait for its place. See ``ProbeCrowd``.
 ///
 /// Pure: times are milliseconds of a clock that is never set.
 struct SilentRoutes: Sendable {
@@ -336,15 +334,6 @@ struct SilentRoutes: Sendable {
     case empty
   }
 
-  /// How long a probe waits for the points.
-  struct Patience: Sendable {
-    /// The routes that are not to be waited for as long as usual, and how many milliseconds each has for an answer.
-    var hurried: [Int: Int64]
-    /// Those of them that are hurried only because so many probes are under way: what they do not say in time is no silence.
-    var pressed: Set<Int> = []
-    fileprivate var isCounted = false
-  }
-
   /// Where nothing was heard.
   private struct Place: Hashable {
     let route: Int
@@ -355,35 +344,12 @@ struct SilentRoutes: Sendable {
   /// For how long a route is hurried.
   static let pause: Int64 = 60_000
   /// The least that one is waited for.
-  fileprivate static let leastPatience: Int64 = 1000
+  private static let leastPatience: Int64 = 1000
 
   private var since: [Place: Int64] = [:]
   private var heard: [Int: Int64] = [:]
   /// What the last answer took.
   private var took: [Place: Int64] = [:]
-  /// The endpoints that were probed before. All first probes come at once: they are not hurried, and count for no crowd.
-  private var known: Set<String> = []
-  private var crowd: ProbeCrowd
-
-  /// - Parameter places: how many probes may be under way at once.
-  init(places: Int = ProbeSchedule.Settings().limit) { crowd = ProbeCrowd(places: places) }
-
-  /// Begins a probe, which lasts until ``end(_:)``.
-  mutating func begin(to endpoint: String, of all: Range<Int>, at now: Int64) -> Patience {
-    let silent = routes(to: endpoint, of: all, at: now)
-    guard !known.insert(endpoint).inserted else { return Patience(hurried: silent) }
-    let most = crowd.begin(at: now)
-    var patience = Patience(hurried: silent, isCounted: true)
-    guard let most else { return patience }
-    for route in all { patience.hurried[route] = min(most, silent[route] ?? most) }
-    patience.pressed = Set(all).subtracting(silent.keys)
-    return patience
-  }
-
-  /// Ends a probe.
-  mutating func end(_ patience: Patience) {
-    if patience.isCounted { crowd.end() }
-  }
 
   /// The routes that are not to be waited for as long as usual when this endpoint is probed, and how many milliseconds each
   /// has.
@@ -423,41 +389,4 @@ struct SilentRoutes: Sendable {
       since[isOthersFault ? place : Place(route: route)] = now
     }
   }
-}
-
-/// How many probes are under way, and how long they may wait for a vantage point.
-///
-/// - While places are free, whoever answers within `tls.timeout` is heard: a point far away costs nobody anything.
-/// - From three quarters of the places on, each answer has a second, and from seven eighths on half a second, until fewer were under
-///   way for a second. So ten thousand endpoints keep their interval, also if all of them change at once, and about as many
-///   probes as there is time for still hear a slow point.
-/// - Without that second, those who waited long would end together, leave their places free, and all begin to wait again.
-///
-/// Pure: times are milliseconds of a clock that is never set.
-struct ProbeCrowd: Sendable {
-  /// For how long many probes under way count after they are fewer.
-  static let pause: Int64 = 1000
-
-  private let places: Int
-  private var underWay = 0
-  /// When so many probes were last under way.
-  private var crowded: Int64?
-  private var full: Int64?
-
-  init(places: Int) { self.places = places }
-
-  /// Begins a probe.
-  ///
-  /// - Returns: how many milliseconds it may wait for one answer of a point; `nil`: as long as usual.
-  mutating func begin(at now: Int64) -> Int64? {
-    underWay += 1
-    if underWay > places * 3 / 4 { crowded = now }
-    if underWay > places * 7 / 8 { full = now }
-    if let full, now - full < Self.pause { return SilentRoutes.leastPatience / 2 }
-    if let crowded, now - crowded < Self.pause { return SilentRoutes.leastPatience }
-    return nil
-  }
-
-  /// Ends a probe.
-  mutating func end() { underWay -= 1 }
 }

@@ -25,8 +25,7 @@ import TLSTools
 ///   Not for more: whoever gives this server many addresses must not have the points refuse what they are asked (429), which
 ///   would be silence.
 /// - A vantage point that was silent is given twice what its last answer took, or a second, for the next minute, so that what the others
-///   prove does not wait for it; then it has its whole time again. While most places are taken, each point has a second. See
-///   ``SilentRoutes``.
+///   prove does not wait for it; then it has its whole time again. See ``SilentRoutes``.
 /// - Own anchors replace the system's; see ``TrustAnchorCache``.
 /// - An endpoint that asks for a client certificate gets the one of `tls.client_certificate`, or none: it has proved its
 ///   own key before it refuses, but for plain RSA key exchange of TLS 1.2.
@@ -39,8 +38,8 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   private let resolver: NameResolver
   private let cache = VerdictCache()
   private let judgingTimes: @Sendable () -> [Int64]
-  /// Vantage points that have just been silent, and how many probes wait for such.
-  private let silent: Locked<SilentRoutes>
+  /// Vantage points that have just been silent.
+  private let silent = Locked(SilentRoutes())
   /// The keys that an endpoint showed from here when its name was last looked up.
   private let shown = Locked<[String: Set<SPKIPin>]>([:])
   /// The addresses of an endpoint if they showed different keys from here, by who decides about it.
@@ -67,16 +66,12 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
   }
 
   /// As above, with a resolver of one's own, and with what one before it remembered.
-  ///
-  /// - Parameter places: how many probes may be under way at once.
   package init(
     _ tls: TLSConfiguration, resolver: NameResolver = NameResolver(),
     answered: AnsweredQuestions = AnsweredQuestions(),
-    places: Int = ProbeSchedule.Settings().limit,
     judgingAt times: @escaping @Sendable () -> [Int64] = { [] }
   ) throws(AnchorsError) {
     self.answered = answered
-    silent = Locked(SilentRoutes(places: places))
     judgingTimes = times
     self.resolver = resolver
     anchors = try TrustAnchorCache(file: tls.anchors)
@@ -107,22 +102,16 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
 
   public func probe(_ endpoint: WatchedEndpoint, for target: String) async -> ProbeResult {
     let begun = MonotonicReading.milliseconds()
-    let patience = silent.withLock {
-      $0.begin(to: endpoint.id, of: routes.indices.dropFirst(), at: begun)
-    }
+    let hurried = silent.withLock { $0.routes(to: endpoint.id, of: routes.indices, at: begun) }
     let addresses = endpoint.address.map {
       [Endpoint(address: $0.description, port: endpoint.port)]
     }
-    var surveyed = await probe.survey(
+    let surveyed = await probe.survey(
       endpoint.fqdn, port: endpoint.port, addresses: addresses ?? [], from: routes,
       addressesThere: placesToAsk(of: endpoint, for: target, at: begun), asking: keyTypes,
-      hurried: patience.hurried,
+      hurried: hurried,
       limits: limits, trusting: anchors.current(), cache: cache,
       at: judgingTimes())
-    silent.withLock { $0.end(patience) }
-    for index in surveyed.indices where patience.pressed.contains(surveyed[index].route) {
-      surveyed[index].endedEarly()
-    }
     let refusing = Set(surveyed.filter(\.isRefusedAsTooMany).map(\.route))
     if !refusing.isEmpty {
       crowded.withLock { crowded in
@@ -142,7 +131,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         }
         silent.note(
           finding.route, to: endpoint.id, answer, in: finding.took,
-          wasHurried: patience.hurried[finding.route] != nil, at: begun)
+          wasHurried: hurried[finding.route] != nil, at: begun)
       }
     }
     var result = ProbeResult(
@@ -150,9 +139,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
         let outcome: ProbeObservation.Outcome =
           finding.isRemembered && finding.route == 0
             && !finding.leafPins.allSatisfy(known.contains)
-          ? .unreachable(reason: Self.unconfirmed)
-          : ProbeObservation.Outcome(
-            finding, isLate: finding.wasHeldUp && patience.pressed.contains(finding.route))
+          ? .unreachable(reason: Self.unconfirmed) : ProbeObservation.Outcome(finding)
         var observation = ProbeObservation(
           vantage: vantages[finding.route], address: finding.address?.description ?? "",
           outcome: outcome, cause: Self.cause(finding, outcome, isSeenFromHere: isSeenFromHere))
@@ -171,10 +158,7 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
     result.withheld = answered.note(surveyed, of: endpoint, by: vantages, at: begun)
     result.lacking = lacking(surveyed)
     result.unreached = Set(
-      surveyed.filter {
-        // One that had no time to reach it is among the delayed.
-        $0.route != 0 && $0.wasUnreached && !($0.wasHeldUp && patience.pressed.contains($0.route))
-      }.map { vantages[$0.route] })
+      surveyed.filter { $0.route != 0 && $0.wasUnreached }.map { vantages[$0.route] })
     return result
   }
 
@@ -325,11 +309,6 @@ public struct TLSEndpointProber: EndpointProber, ResolvingProber {
 }
 
 extension ProbeFinding {
-  /// Notes that it had less than its time, because so many probes were under way.
-  fileprivate mutating func endedEarly() {
-    if case .failure(.timeout) = outcome { wasHeldUp = true }
-  }
-
   /// Whether a point had too many questions to take this one.
   var isRefusedAsTooMany: Bool {
     if case .failure(.proxy(.refused(status: 429))) = outcome { true } else { false }
@@ -355,8 +334,7 @@ extension ProbeFinding {
 }
 
 extension ProbeObservation.Outcome {
-  /// - Parameter isLate: whether it was waited for no longer because so many probes were under way.
-  fileprivate init(_ finding: ProbeFinding, isLate: Bool) {
+  fileprivate init(_ finding: ProbeFinding) {
     switch finding.outcome {
     case .success(.trusted(let path)):
       let certificates = path.map { SeenCertificate($0) }
@@ -369,9 +347,7 @@ extension ProbeObservation.Outcome {
       self = .accepted(chain)
     case .success(.untrusted(let reason, let leaf, _)):
       self = .refused(reason: reason, presented: leaf)
-    case .failure(let error):
-      let bound = " (it had a second at most, while most of the probes that may run at once did)"
-      self = .unreachable(reason: isLate ? "\(error)\(bound)" : "\(error)")
+    case .failure(let error): self = .unreachable(reason: "\(error)")
     }
   }
 }
