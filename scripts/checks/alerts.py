@@ -77,6 +77,16 @@ SCENES = {
                      "probe_interval_seconds": steady(60),
                      'last_probe_timestamp_seconds{endpoint="e",instance="2"}': "0+60x100"}),
     ],
+    "ProbesLate": [
+        (True, 15, {'probe_duration_seconds_sum{instance="1"}': "0+8000x30",
+                    'probe_duration_seconds_sum{instance="2"}': steady(9)}),
+        (False, 15, {'probe_duration_seconds_sum{instance="1"}': "0+7000x30"}),
+        # The first probes of ten thousand endpoints, of 5 s each.
+        *[(False, minute, {"probe_duration_seconds_sum": "0+15360x3 50000+1200x30"}) for minute in (7, 8, 9)],
+        # The leader changed.
+        (False, 15, {'probe_duration_seconds_sum{instance="1"}': "0+7000x12 84000+0x30",
+                     'probe_duration_seconds_sum{instance="2"}': "0+0x12 0+7000x30"}),
+    ],
     "InterceptionSuspected": [
         (True, 20, counted('probe_failures_total{cause="chain"}', 15, 5)),
         (True, 20, counted('probe_failures_total{cause="name"}', 15, 5)),

@@ -96,7 +96,7 @@ struct ObservingDocumentsTests {
 
   /// The rules that tell what no notification does: how several servers, and those who read them, are.
   private static let otherRules: Set<String> = [
-    "SslPinningAbsent", "SslPinningProposalWaits", "SslPinningNobodyLooks",
+    "SslPinningAbsent", "SslPinningProposalWaits", "SslPinningNobodyLooks", "SslPinningProbesLate",
     "SslPinningDocumentEmpty", "SslPinningDocumentWentBack", "SslPinningServersDisagree",
     "SslPinningTwoLeaders", "SslPinningOpenAlerts", "SslPinningStoreSlow",
     "SslPinningRequestsFail", "SslPinningReportsNotKept", "SslPinningNotificationsFail",

@@ -120,6 +120,23 @@ struct ProbeScheduleTests {
     #expect(longest <= 60_000)
   }
 
+  @Test(
+    "endpoints that keep their interval leave half of the places free, and those that cannot use them all",
+    arguments: [
+      (1000, 100, false), (10_000, 100, false), (1000, 5000, false), (5000, 5000, true),
+    ] as [(Int, Int64, Bool)])
+  func slowPoint(count: Int, taking: Int64, isLate: Bool) {
+    var simulation = simulation(count) { _, _ in (taking, .onSchedule) }
+    simulation.run(until: 8 * 60_000)
+    let begun = simulation.order.filter { $0.time >= 4 * 60_000 }.count
+    // What `SslPinningProbesLate` goes by: the seconds that probes take in a second.
+    let underWay = Int64(begun) * taking / (4 * 60_000)
+    let longest = simulation.starts.keys.flatMap { simulation.gaps($0).dropFirst() }.max() ?? 0
+    #expect((underWay > 128) == isLate)
+    #expect((longest > Self.pause) == isLate)
+    #expect(longest <= 105_000)
+  }
+
   @Test("however long its probes take, an endpoint is probed at most twice as often")
   func slowest() {
     var simulation = simulation(1) { _, _ in (20_000, .onSchedule) }
