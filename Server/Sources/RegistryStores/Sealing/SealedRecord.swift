@@ -324,7 +324,7 @@ package final class SealMark: Sendable {
 
   /// What the file has; `nil` if there is none.
   package var written: Seen? {
-    state.withLock { $0.isUnread ? unknown : $0.bytes.flatMap(Self.decode) }
+    state.withLock { $0.isUnread ? unknown : $0.bytes.flatMap(decode) }
   }
 
   /// Whether there is a file, and what it has cannot be told.
@@ -401,7 +401,7 @@ package final class SealMark: Sendable {
       state = State()
       return
     }
-    guard let found = Self.decode(bytes) else {
+    guard let found = decode(bytes) else {
       return cannotRead(&state, "\(file.path) does not hold what a server writes there")
     }
     var noted = state.unwritten ?? found
@@ -451,15 +451,15 @@ package final class SealMark: Sendable {
         }))
   }
 
-  private static func decode(_ bytes: [UInt8]) -> Seen? {
+  private func decode(_ bytes: [UInt8]) -> Seen? {
     guard let object = (try? JSONValue(parsing: bytes))?.objectValue,
-      let id = object["id"]?.stringValue, !id.isEmpty,
+      // Numbers of copies go by no id, and an earlier version left it empty.
+      let id = isOfCopies ? Self.copiesFileName : object["id"]?.stringValue, !id.isEmpty,
       let returns = object["returns"]?.integerValue,
       let version = object["version"]?.integerValue, let records = object["records"]?.arrayValue
     else { return nil }
-    guard let copies = numbers(object["copies"]), let copied = numbers(object["copied"]) else {
-      return nil
-    }
+    guard let copies = Self.numbers(object["copies"]), let copied = Self.numbers(object["copied"])
+    else { return nil }
     return Seen(
       id: id, age: RecordAge(returns: returns, version: version),
       records: Set(records.compactMap(\.stringValue)), copies: copies, copied: copied)

@@ -157,7 +157,7 @@ import Testing
   }
 
   /// What stands in the place of a mark, so that nobody can tell what it had.
-  enum Obstacle: CaseIterable, Sendable {
+  enum Obstacle: Sendable {
     case damaged, nameless, directory
 
     private var text: String? {
@@ -184,7 +184,10 @@ import Testing
 
   @Test(
     "that cannot be read is left as it is, whatever is noted, and has all of that once it can be read",
-    arguments: Obstacle.allCases, [false, true])
+    arguments: [
+      (.damaged, false), (.damaged, true), (.nameless, false), (.directory, false),
+      (.directory, true),
+    ] as [(Obstacle, Bool)])
   func unread(_ obstacle: Obstacle, isOfCopies: Bool) throws {
     func number(_ version: Int64) -> RegistryStamp.Version { .init(epoch: 0, version: version) }
     func opened() -> SealMark {
@@ -226,6 +229,24 @@ import Testing
     #expect(running.isUnread)
     try FileManager.default.removeItem(at: file)
     #expect(running.seen == nil)
+  }
+
+  @Test("of copies has the numbers of one that an earlier version wrote, without an id")
+  func namelessCopies() throws {
+    func number(_ version: Int64) -> RegistryStamp.Version { .init(epoch: 0, version: version) }
+    func opened() -> SealMark { SealMark(directory: directory.path("tls"), isOfCopies: true) }
+    opened().begin()
+    let numbers = #"{"a.json":[0,7]}"#
+    try directory.write(
+      #"{"copied":\#(numbers),"copies":\#(numbers),"id":"","records":[],"returns":0,"version":0}"#,
+      to: "tls/" + SealMark.copiesFileName)
+    let mark = opened()
+    mark.begin()
+    #expect(!mark.isUnread)
+    #expect(mark.problem == nil)
+    #expect(mark.seen?.copied == ["a.json": number(7)])
+    mark.note(copies: ["b.json": number(1)], areWritten: true)
+    #expect(opened().seen?.copied == ["a.json": number(7), "b.json": number(1)])
   }
 
   @Test("has what could not be written, once it can be, without another word")
