@@ -216,7 +216,8 @@ package struct SealKeys: Sendable, Equatable {
 /// - It is written after the record is, and only ever raised: it may lag behind the store, and is never ahead of what
 ///   this server saw. Each server has its own.
 /// - A file that cannot be read, or does not hold a mark, may say more than is known here. So only a person's word is written
-///   over it. Meanwhile what was read before counts, and what comes is kept and written once the file can be read.
+///   over it. Meanwhile what was read before counts, and what comes is kept and written once the file can be read,
+///   unless it has a person's word by then: that the store was reset once more, or lower numbers of a document.
 /// - Where it cannot be written it lasts until the process ends (``problem``).
 ///
 /// Hazard: whoever restores `tls.dir` together with the store takes both back, and nothing can tell.
@@ -407,6 +408,16 @@ package final class SealMark: Sendable {
     var noted = state.unwritten ?? found
     // Nobody knew which store it is.
     if noted.id.isEmpty { noted.id = found.id }
+    // A person's word beside this process, on the store or on a document, ends what was noted before.
+    if found.age.returns > state.seen?.age.returns ?? 0 {
+      noted = found
+    } else if let before = state.bytes.flatMap(decode) {
+      for (last, now) in [(before.copies, found.copies), (before.copied, found.copied)] {
+        for (name, number) in last where now[name].map({ $0 < number }) ?? true {
+          noted.lower(name, to: nil)
+        }
+      }
+    }
     let seen = found.raised(to: noted)
     (state.bytes, state.seen, state.unwritten, state.isUnread) = (bytes, seen, noted, false)
     // What it lacks is written with what is noted next.

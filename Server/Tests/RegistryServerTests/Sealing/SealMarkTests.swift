@@ -266,6 +266,49 @@ import Testing
     #expect(SealMark(directory: directory.path("tls")).seen?.age == RecordAge(version: 9))
   }
 
+  /// What somebody beside the server writes while that one cannot.
+  enum Word: CaseIterable, Sendable {
+    /// A person means another state of the store, or of a document.
+    case ofStore, ofDocument
+    /// Another process saw more of the same store.
+    case none
+  }
+
+  @Test(
+    "keeps what could not be written until a person's word about it is in the file",
+    arguments: Word.allCases)
+  func overruled(by word: Word) throws {
+    func number(_ version: Int64) -> RegistryStamp.Version { .init(epoch: 0, version: version) }
+    let running = SealMark(directory: directory.path("tls"))
+    running.note(SealMark.Seen(id: Self.id, age: RecordAge(version: 2)))
+    running.note(copies: ["a.json": number(5), "b.json": number(5)], areWritten: false)
+    let lock = directory.file("tls/" + SealMark.fileName + ".lock")
+    try FileManager.default.removeItem(at: lock)
+    try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: false)
+    running.note(
+      copies: ["a.json": number(7), "b.json": number(7), "c.json": number(7)], areWritten: false)
+    #expect(running.problem?.isEmpty == false)
+    try FileManager.default.removeItem(at: lock)
+    let beside = SealMark(directory: directory.path("tls"), writing: .ifThere)
+    let expected: [String: RegistryStamp.Version]
+    switch word {
+    case .ofStore:
+      beside.note(
+        SealMark.Seen(id: Self.id, age: RecordAge(returns: 1, version: 3)), isOther: true)
+      expected = [:]
+    case .ofDocument:
+      beside.lower("a.json", to: number(3))
+      expected = ["a.json": number(3), "b.json": number(7), "c.json": number(7)]
+    case .none:
+      beside.note(copies: ["a.json": number(6)], areWritten: false)
+      expected = ["a.json": number(7), "b.json": number(7), "c.json": number(7)]
+    }
+    running.settle()
+    #expect(running.problem == nil)
+    #expect(running.seen?.copies == expected)
+    #expect(SealMark(directory: directory.path("tls")).seen?.copies == expected)
+  }
+
   /// What somebody puts in the place of the store's own record.
   enum Replay: String, CaseIterable, Sendable {
     case older, sealing, gone, swapped
