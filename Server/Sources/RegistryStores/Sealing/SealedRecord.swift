@@ -349,8 +349,10 @@ package final class SealMark: Sendable {
 
   /// Notes what was seen.
   ///
-  /// - Parameter isOther: whether it takes the place of what was seen before: an operator's word.
-  package func note(_ new: Seen, isOther: Bool = false) {
+  /// - Parameters:
+  ///   - isOther: whether it takes the place of what was seen before.
+  ///   - overUnread: whether also in a file that cannot be read: an operator's word, as `isOther` is by default.
+  package func note(_ new: Seen, isOther: Bool = false, overUnread: Bool? = nil) {
     state.withLock { state in
       read(into: &state)
       var new = new
@@ -360,7 +362,7 @@ package final class SealMark: Sendable {
       guard next != state.seen || state.problem != nil else { return }
       state.seen = next
       state.unwritten = isOther ? new : state.unwritten?.raised(to: new) ?? new
-      write(&state, overUnread: isOther)
+      write(&state, overUnread: overUnread ?? isOther)
     }
   }
 

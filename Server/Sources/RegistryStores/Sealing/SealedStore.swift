@@ -151,7 +151,7 @@ package final class SealedStore: RegistryStore {
     // Nothing of what it had is to be waited for.
     var marked = identity.seen(under: 1)
     (marked.copies, marked.copied) = (seen.copies, seen.copied)
-    mark.note(marked, isOther: true)
+    mark.note(marked, isOther: true, overUnread: false)
     return RecordAge(returns: identity.returns)
   }
 

@@ -235,6 +235,32 @@ import Testing
     }
   }
 
+  @Test("is begun again without writing over a mark that cannot be read: no person means that")
+  func unreadMark() async throws {
+    let directory = try TemporaryDirectory()
+    let base = TroubledStore()
+    func start() async throws -> SealedStore {
+      let store = SealedStore(
+        base, keys: try SealedStoreTests.keys(),
+        mark: SealMark(directory: directory.path("tls")))
+      _ = try await store.open(documents: ["a.json"])
+      return store
+    }
+    _ = try await start()
+    await base.lose(to: nil, named: ".store")
+    let next = try await start()
+    let seen = try #require(try await next.lost(["a.json"]))
+    let file = directory.file("tls/" + SealMark.fileName)
+    let good = try Data(contentsOf: file)
+    try Data("{}".utf8).write(to: file)
+    let age = try #require(try await next.beginAgain(seen, at: 1_780_000_000))
+    #expect(try Data(contentsOf: file) == Data("{}".utf8))
+    // It has that once it can be read.
+    try good.write(to: file)
+    next.mark.settle()
+    #expect(SealMark(directory: directory.path("tls")).seen?.age.returns == age.returns)
+  }
+
   @Test("is followed by servers that know it: it is the same store, and newer")
   func others() async throws {
     let directory = try TemporaryDirectory()

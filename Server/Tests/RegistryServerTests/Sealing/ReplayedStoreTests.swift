@@ -305,6 +305,12 @@ struct ReplayedStoreTests {
     try FileManager.default.removeItem(at: lock)
     try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: false)
     let repair = try StoreRepair(stage.server.configuration)
+    // First it is to be known which store it is.
+    await #expect(
+      throws: StoreRepairError.store(.seal(.broken(record: ".store", .markUnreadable)))
+    ) {
+      try await repair.reset(Self.file, to: .take, at: 0)
+    }
     do throws(StoreRepairError) {
       _ = try await repair.reset(".store", to: .take, at: 0)
       Issue.record("it says that all is well")
