@@ -44,7 +44,7 @@ import Testing
 
   /// What somebody put into a record.
   enum Filling: CaseIterable, Sendable {
-    /// Beside the document, where nothing is parsed.
+    /// Beside the document, where nothing is parsed: no parser takes it.
     case beside
     /// In it.
     case inside
@@ -64,7 +64,7 @@ import Testing
     var text = String(decoding: signed, as: UTF8.self)
     if filling == .inside { text = String(text.dropLast()) + #","x":\#(zeros)}"# }
     let member = String(decoding: JSONValue.string(text).canonicalBytes, as: UTF8.self)
-    let more = filling == .beside ? #""a":\#(zeros),"# : ""
+    let more = filling == .beside ? #""a":[\#(zeros),,0],"# : ""
     let base = MemoryStore()
     _ = try await base.replace(
       "a.json", version: 0, with: [UInt8](#"{\#(more)"document":\#(member)}"#.utf8))
