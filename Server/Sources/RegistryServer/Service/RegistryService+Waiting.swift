@@ -28,7 +28,14 @@ extension RegistryService {
       ? "an older copy in publish.dir is believed"
       : "an older store's own record is believed, and a store without any is a new one"
     let message = "tls.dir does not have what this server saw last: at a start \(consequence)"
-    let reason = mark.problem
+    let cure =
+      isOfCopies
+      ? "remove it, which lets an older copy be believed at a start until the next one of its"
+        + " document is written, within a day"
+      : "ssl-pinning store reset \(StoreIdentity.recordName) --take"
+    let hint =
+      mark.isUnread ? "; hint: let the server's user read it or, if it is damaged, \(cure)" : ""
+    let reason = mark.problem.map { $0 + hint }
     // Behind the one that is there. A place where there never was one may be meant, and is told by the log alone.
     let isBehind = reason != nil && mark.written != nil
     guard

@@ -235,6 +235,17 @@ import Testing
     }
   }
 
+  @Test("says in memory how to mend a file of its copies that is damaged, and what that costs")
+  func damagedCopies() async throws {
+    let server = try ScriptedService(more: Self.more)
+    try server.directory.write("{}", to: SealMark.copiesFileName)
+    try await server.start()
+    let told = server.log.events("store_not_marked").compactMap { $0["reason"]?.stringValue }
+    #expect(told.count == 1)
+    #expect(told.allSatisfy { $0.contains("remove it, which lets an older copy be believed") })
+    await server.service.stop()
+  }
+
   @Test("is begun again without writing over a mark that cannot be read: no person means that")
   func unreadMark() async throws {
     let directory = try TemporaryDirectory()

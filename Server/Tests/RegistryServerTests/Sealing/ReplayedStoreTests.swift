@@ -370,6 +370,7 @@ struct ReplayedStoreTests {
     let overview = try await people.call("GET", "/overview")
     let reasons = overview["readiness", "reasons"]?.arrayValue?.compactMap(\.stringValue) ?? []
     #expect(reasons.contains { $0.hasPrefix("tls.dir does not have what this server saw last") })
+    #expect(reasons.contains { $0.contains("store reset .store --take") } == isUnread)
     let denial = #"{"pin": "\#(pin(8).base64)", "why": "leaked", "force": true}"#
     let answer = try await people.call("POST", "/denials", denial)
     let warnings = answer["warnings"]?.arrayValue?.compactMap(\.stringValue) ?? []
