@@ -147,6 +147,23 @@ import Testing
     }
   }
 
+  @Test("puts nothing in the place of a record that cannot be read now, and may be sound")
+  func withheld() async throws {
+    try await fill(20)
+    #expect(rename(path("record"), path("kept")) == 0)
+    // A link to itself keeps root out as well.
+    try FileManager.default.createSymbolicLink(
+      atPath: path("record"), withDestinationPath: path("record"))
+    let error = await #expect(throws: StoreError.self) { try await store.record(named: "a") }
+    if case .withheld? = error {} else { Issue.record("\(String(describing: error))") }
+    for _ in 0..<2 {
+      await #expect(throws: StoreError.self) { try await store.replace("a", version: 0, with: []) }
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("history.damaged")))
+    #expect(rename(path("kept"), path("record")) == 0)
+    #expect(try await hasHistory(20))
+  }
+
   @Test("refuses a file of a newer version instead of damaging it")
   func newer() async throws {
     try await fill(1)

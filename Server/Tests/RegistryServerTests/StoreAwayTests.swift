@@ -335,6 +335,7 @@ struct StoreAwayTests {
       (.newerSchema(path: "p", found: 2, known: 1), false, false),
       (.failed(operation: "o", reason: "r"), false, true),
       (.damaged(path: "p", reason: "r"), false, true),
+      (.withheld(path: "p", reason: "r"), false, true),
       (.seal(.vanished(record: "r")), false, false), (.closed, false, false),
     ])
   func absence(error: StoreError, isAlways: Bool, ifSeen: Bool) {

@@ -238,7 +238,9 @@ final class ProposalBook: Sendable {
   ) async throws(StoreError) -> (proposals: [Proposal], version: Int64) {
     let record: StoredRecord?
     do throws(StoreError) { record = try await store.record(named: Self.recordName) } catch {
-      guard case .seal(.broken(Self.recordName, _)) = error else { throw error }
+      guard case .seal(.broken(Self.recordName, let reason)) = error else { throw error }
+      // It may be sound, and those that wait in it count.
+      if case .withheld = reason { throw error }
       log.event(.error, "proposals_not_believed", ["reason": "\(error)"])
       return ([], 0)
     }

@@ -23,7 +23,8 @@ import SslPinningPlatform
 ///   without cause, and one change may be told for several.
 /// - **One record at a time.** One that cannot be read as it was written is ``StoreError/damaged(path:reason:)``, and keeps nobody
 ///   from the others. A replacement of version 0, which no such record has, takes its place; where the store knows its version all
-///   the same, or cannot let go of it, that is a conflict or an error.
+///   the same, or cannot let go of it, that is a conflict or an error. One that may be sound, and only cannot be read now, is
+///   ``StoreError/withheld(path:reason:)``: nothing takes its place.
 /// - A failed call changes nothing, or did change everything: after an error the caller reads again
 ///   before it decides. A store that was unreachable is tried anew with every call.
 ///
@@ -152,6 +153,9 @@ public enum StoreError: Error, Equatable, Sendable {
   case foreign(path: String)
   /// The file, or a record in it, does not hold what was written to it.
   case damaged(path: String, reason: String)
+  /// A record is there, and the system does not give it out now; `reason` is its own. Nothing says that it is damaged, so
+  /// nothing takes its place.
+  case withheld(path: String, reason: String)
   /// No backup can be written here; `reason` is the system's.
   case cannotBackUp(path: String, reason: String)
   /// The file is no backup that can be read.
@@ -201,6 +205,8 @@ extension StoreError: CustomStringConvertible {
       "\(path) is a database of another program; hint: set storage.dsn to a file of its own"
     case .damaged(let path, let reason):
       "\(path) is damaged: \(reason); hint: put it back from a backup"
+    case .withheld(let path, let reason):
+      "\(path) cannot be read now: \(reason); hint: may this user read it, and is its disk there?"
     case .cannotBackUp(let path, let reason):
       "cannot write \(path): \(reason); hint: another name, in a directory that is there"
     case .cannotReadBackup(let path, let reason):

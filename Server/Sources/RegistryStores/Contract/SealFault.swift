@@ -38,6 +38,8 @@ public enum SealFault: Equatable, Sendable {
     case unreadable
     /// The store does not give it back, or what it gives is none of this program's; `reason` says where and why.
     case damaged(reason: String)
+    /// The system does not give it out now, and it may be sound; `reason` says where and why.
+    case withheld(reason: String)
   }
 
   /// Whether `prv.pem` is what is wrong, rather than the store.
@@ -57,6 +59,9 @@ extension SealFault: CustomStringConvertible {
       "sealed-store in tls.dir, which says what this server saw of the store, cannot be read: nothing is"
         + " decided or signed; hint: let the server's user read it or, if it is damaged,"
         + " ssl-pinning store reset \(RecordName.store) --take"
+    case .broken(RecordName.store, .withheld(let reason)):
+      "the store's own record cannot be read now (\(reason)): nothing is decided or signed; hint: may the server's user"
+        + " read it, and is its disk there?"
     case .broken(RecordName.store, let reason):
       "the store's own record \(reason.told): nothing is decided or signed; hint: restore the store from a"
         + " backup that is as new, or ssl-pinning store reset \(RecordName.store) --take"
@@ -72,6 +77,9 @@ extension SealFault: CustomStringConvertible {
     case .broken(let record, .damaged(let reason)):
       "the record of \(record) in the store cannot be read (\(reason)): nothing is decided or signed for it; hint: restore"
         + " the store from a backup, or ssl-pinning store reset \(record) --anew"
+    case .broken(let record, .withheld(let reason)):
+      "the record of \(record) in the store cannot be read now (\(reason)): nothing is decided or signed for it; hint: may"
+        + " the server's user read it, and is its disk there?"
     case .broken(let record, let reason):
       "the record of \(record) in the store \(reason.told): nothing is decided or signed for it; hint: restore"
         + " the store from a backup, or ssl-pinning store reset \(record) --anew (or --take, which"
@@ -110,7 +118,7 @@ extension SealFault.Reason {
     case .older, .olderThanFormerCopy: "is older than this server has seen it"
     case .unknownKey(let key): "is sealed under the unknown key \(key.base64)"
     case .unreadable: "cannot be read"
-    case .damaged(let reason): "cannot be read (\(reason))"
+    case .damaged(let reason), .withheld(let reason): "cannot be read (\(reason))"
     }
   }
 }

@@ -168,16 +168,22 @@ struct RecordDirectory {
     }
   }
 
-  /// What it means that the file of the record cannot be read: a sector that is bad, or something else in its place, is a
-  /// matter of this record; that the system has no room for the moment is none.
+  /// What it means that the file of the record cannot be read: that is a matter of this record, but for a system that has
+  /// no room for the moment. Only a bad sector, or what is no file, is damage: a record that may not be read, or whose file
+  /// server is away, is sound, and nothing takes its place.
   private static func damage(_ error: FileError) -> StoreError {
-    let passing = [EMFILE, ENFILE, ENOMEM, EINTR].map { String(cString: strerror($0)) }
-    switch error {
-    case .failed(.open, let path, let reason) where !passing.contains(reason),
-      .failed(.read, let path, let reason):
-      return .damaged(path: path, reason: reason.lowercased())
-    default: return failure(error)
+    guard case .failed(let step, let path, let reason) = error, step == .open || step == .read
+    else {
+      return failure(error)
     }
+    func isOne(of codes: [Int32]) -> Bool {
+      codes.contains { reason == String(cString: strerror($0)) }
+    }
+    if isOne(of: [EMFILE, ENFILE, ENOMEM, EINTR]) { return failure(error) }
+    let isDamaged = isOne(of: [EIO, EISDIR]) || reason == "not a regular file"
+    return isDamaged
+      ? .damaged(path: path, reason: reason.lowercased())
+      : .withheld(path: path, reason: reason.lowercased())
   }
 
   private static func failure(_ error: FileError) -> StoreError {

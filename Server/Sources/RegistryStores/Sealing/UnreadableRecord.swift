@@ -3,7 +3,7 @@ extension StoreError {
   /// What keeps this record alone from being read; `nil` if it is another error, or the whole store's.
   func damage(of name: String) -> String? {
     switch self {
-    case .damaged(let path, let reason): "\(path), \(reason)"
+    case .damaged(let path, let reason), .withheld(let path, let reason): "\(path), \(reason)"
     // Of the store's own record it says that the store is a newer program's.
     case .newerSchema(let path, let found, let known) where name != RecordName.store:
       "\(path), it has schema \(found), and \(known) is the newest known here"
@@ -68,6 +68,7 @@ extension SealedStore {
   package func stored(_ name: String) async throws(StoreError) -> StoredRecord? {
     do throws(StoreError) { return try await base.record(named: name) } catch {
       guard let reason = error.damage(of: name) else { throw error }
+      if case .withheld = error { throw .seal(.broken(record: name, .withheld(reason: reason))) }
       throw .seal(.broken(record: name, .damaged(reason: reason)))
     }
   }

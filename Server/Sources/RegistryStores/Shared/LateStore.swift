@@ -81,7 +81,7 @@ extension StoreError {
   package func isAbsence(wasOpen: Bool) -> Bool {
     switch self {
     case .unreachable, .busy: true
-    case .cannotOpen, .denied, .damaged, .failed: wasOpen
+    case .cannotOpen, .denied, .damaged, .withheld, .failed: wasOpen
     case .newerSchema, .foreign, .cannotBackUp, .cannotReadBackup, .invalidDSN, .invalidName, .seal,
       .closed:
       false

@@ -128,6 +128,34 @@ struct DamagedRecordTests {
     await repair.close()
   }
 
+  @Test("is no empty list of what waits for a second person, as long as it may be sound")
+  func proposals() async throws {
+    let scripted = try ScriptedService(
+      storage: "{type: fs, dump_dir: \"DIR/state\"}", more: "ui: {second_person: true}")
+    scripted.observer.show(.accepted(pin(1)), at: Self.host)
+    try await scripted.start()
+    await scripted.service.probe(Self.host)
+    let service = AdministeredService(scripted: scripted)
+    func call(
+      _ name: String, _ method: String, _ path: String, _ body: String? = nil
+    ) async throws -> AdministeredService.Answer {
+      let token = try service.token(name, issued: nil, ttl: 604_800)
+      return try await service.call(
+        method, path, body, headers: ["Authorization": "Bearer \(token)"])
+    }
+    func denial(_ key: SPKIPin) -> String { #"{"pin":"\#(key.base64)","why":"x"}"# }
+    #expect(try await call("alice", "POST", "/denials", denial(pin(9))).status == 202)
+    let record = scripted.directory.path("state/records/.proposals/record")
+    #expect(rename(record, record + ".kept") == 0)
+    try FileManager.default.createSymbolicLink(atPath: record, withDestinationPath: record)
+    #expect(try await call("alice", "POST", "/denials", denial(pin(8))).status == 503)
+    #expect(try await call("reader", "GET", "/proposals").status == 503)
+    #expect(rename(record + ".kept", record) == 0)
+    let waiting = try await call("reader", "GET", "/proposals")["proposals"]?.arrayValue
+    #expect(waiting?.count == 1)
+    await service.stop()
+  }
+
   @Test("is listed where a store without a seal is sealed: it is no first sight")
   func withoutSeal() async throws {
     let directory = try TemporaryDirectory()
