@@ -176,7 +176,7 @@ extension DocumentState {
   /// - Throws: ``StoreError/seal(_:)``.
   init(believing bytes: [UInt8], file: String) throws(StoreError) {
     do throws(StoreError) { try self.init(decoding: bytes, file: file) } catch {
-      throw .seal(.broken(record: file, .damaged(reason: "\(error)")))
+      throw .seal(.broken(record: file, .newer(reason: "\(error)")))
     }
   }
 }

@@ -227,13 +227,14 @@ public struct StoreTransfer: Sendable {
           present.returns[name] = state.returns
         }
         guard let sealed, sealed.store == contents.identity.id,
-          try sealed.verified(by: keys.all, name: name, version: record.version) != nil
+          try sealed.verified(by: keys.all, name: name, version: record.version) != nil,
+          let document = try? Self.document(
+            StoredRecord(version: record.version, bytes: sealed.content), name)
         else {
           present.firstOther = present.firstOther ?? name
           continue
         }
-        let plain = StoredRecord(version: record.version, bytes: sealed.content)
-        present.records[name] = try Self.document(plain, name)
+        present.records[name] = document
       }
       return present
     }

@@ -38,6 +38,8 @@ public enum SealFault: Equatable, Sendable {
     case unreadable
     /// The store does not give it back, or what it gives is none of this program's; `reason` says where and why.
     case damaged(reason: String)
+    /// It is whole, and this program cannot read it: a newer one may have written it; `reason` says why.
+    case newer(reason: String)
     /// The system does not give it out now, and it may be sound; `reason` says where and why.
     case withheld(reason: String)
   }
@@ -77,6 +79,9 @@ extension SealFault: CustomStringConvertible {
     case .broken(let record, .damaged(let reason)):
       "the record of \(record) in the store cannot be read (\(reason)): nothing is decided or signed for it; hint: restore"
         + " the store from a backup, or ssl-pinning store reset \(record) --anew"
+    case .broken(let record, .newer(let reason)):
+      "the record of \(record) in the store cannot be read here (\(reason)): nothing is decided or signed for it; hint:"
+        + " update this server if another one is newer; if none is, ssl-pinning store reset \(record) --anew"
     case .broken(let record, .withheld(let reason)):
       "the record of \(record) in the store cannot be read now (\(reason)): nothing is decided or signed for it; hint: may"
         + " the server's user read it, and is its disk there?"
@@ -118,7 +123,8 @@ extension SealFault.Reason {
     case .older, .olderThanFormerCopy: "is older than this server has seen it"
     case .unknownKey(let key): "is sealed under the unknown key \(key.base64)"
     case .unreadable: "cannot be read"
-    case .damaged(let reason), .withheld(let reason): "cannot be read (\(reason))"
+    case .damaged(let reason), .newer(let reason), .withheld(let reason):
+      "cannot be read (\(reason))"
     }
   }
 }

@@ -68,8 +68,13 @@ extension SealedStore {
   package func stored(_ name: String) async throws(StoreError) -> StoredRecord? {
     do throws(StoreError) { return try await base.record(named: name) } catch {
       guard let reason = error.damage(of: name) else { throw error }
-      if case .withheld = error { throw .seal(.broken(record: name, .withheld(reason: reason))) }
-      throw .seal(.broken(record: name, .damaged(reason: reason)))
+      let cause: SealFault.Reason =
+        switch error {
+        case .withheld: .withheld(reason: reason)
+        case .newerSchema: .newer(reason: reason)
+        default: .damaged(reason: reason)
+        }
+      throw .seal(.broken(record: name, cause))
     }
   }
 

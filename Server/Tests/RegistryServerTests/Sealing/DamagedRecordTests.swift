@@ -1,5 +1,7 @@
 import CanonicalJSON
 import Foundation
+import RegistryCore
+import SslPinningPlatform
 import SslPinningRules
 import TestSupport
 import Testing
@@ -126,6 +128,34 @@ struct DamagedRecordTests {
       try await repair.reset(".store", to: .anew, at: first.clock.now())
     }
     await repair.close()
+  }
+
+  @Test("is not advised to be replaced if a newer server may have written it")
+  func newer() async throws {
+    let directory = try TemporaryDirectory()
+    let base = try FileSystemStore(directory: directory.path("state"))
+    let store = SealedStore(base, keys: try SealedStoreTests.keys())
+    _ = try await store.open(documents: ["a.json"])
+    _ = try await store.replace("a.json", version: 0, with: [1])
+    // As in a file of a format that is not known here.
+    let file = directory.file("state/records/a.json/record")
+    var bytes = [UInt8](try Data(contentsOf: file).dropLast(32))
+    bytes[6] = UInt8(ascii: "2")
+    bytes += Digest.sha256(bytes)
+    try Data(bytes).write(to: file)
+    let schema = await #expect(throws: StoreError.self) { try await store.record(named: "a.json") }
+    // And as with a good seal, and nothing in it that is known here.
+    let content = #expect(throws: StoreError.self) {
+      try DocumentState(believing: [1], file: "a.json")
+    }
+    for error in [schema, content] {
+      guard case .seal(let fault)? = error, case .broken(record: "a.json", .newer) = fault else {
+        Issue.record("\(String(describing: error))")
+        continue
+      }
+      #expect("\(fault)".contains("hint: update this server if another one is newer"))
+    }
+    await base.close()
   }
 
   @Test("is no empty list of what waits for a second person, as long as it may be sound")
