@@ -86,6 +86,36 @@ import Testing
     ) { try await PostgresStore(dsn: dsn).record(named: "a") }
   }
 
+  @Test(
+    "takes for damage of a record what is said of its row, and no other internal error",
+    arguments: [
+      ("XX001", "invalid page in block 1 of relation base/1/2", true),
+      ("XX002", "index is corrupted", true),
+      ("XX000", "unexpected chunk number 3 (expected 2) for toast value 1", true),
+      ("XX000", "cache lookup failed for relation 1", false),
+    ])
+  func internalErrors(code: String, text: String, isDamage: Bool) async throws {
+    let (server, name, dsn) = try await database()
+    let store = try PostgresStore(dsn: dsn)
+    _ = try await store.replace("a", version: 0, with: [1])
+    try await server.run(
+      """
+      ALTER TABLE ssl_pinning_records RENAME TO sound_records;
+      CREATE FUNCTION damaged() RETURNS bytea LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION '\(text)' USING ERRCODE = '\(code)'; END $$;
+      CREATE VIEW ssl_pinning_records AS SELECT name, version, damaged() AS bytes FROM sound_records
+      """, in: name)
+    let error = await #expect(throws: StoreError.self) {
+      try await PostgresStore(dsn: dsn).record(named: "a")
+    }
+    switch error {
+    case .damaged?: #expect(isDamage)
+    case .failed?: #expect(!isDamage)
+    default: Issue.record("\(String(describing: error))")
+    }
+    await store.close()
+  }
+
   @Test("refuses tables of a newer version instead of damaging them")
   func newer() async throws {
     let (server, name, dsn) = try await database()

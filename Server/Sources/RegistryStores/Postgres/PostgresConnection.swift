@@ -252,8 +252,11 @@ struct PostgresMessage {
       if ["08", "53", "57P"].contains(where: code.hasPrefix) {
         return .unreachable(place: place, reason: text)
       }
-      // Data or an index that is corrupted, and what versions before 13 say of a row.
-      if code.hasPrefix("XX") { return .damaged(path: place, reason: text) }
+      // Data or an index that is corrupted, and what versions before 13 say of a row's parts. Other internal errors are of
+      // no row.
+      if ["XX001", "XX002"].contains(code) || (code == "XX000" && text.contains("chunk number")) {
+        return .damaged(path: place, reason: text)
+      }
       let verb = sql.prefix { $0 != " " && $0 != "\n" }.lowercased()
       return .failed(operation: "\(verb) in \(place)", reason: text)
     }
