@@ -66,7 +66,8 @@ struct StoreTransferTests {
     let transfer = try StoreTransfer(server.configuration, mustExist: false)
     let result = await Result {
       try await transfer.restore(
-        from: server.directory.path(name), mustBeEmpty: mustBeEmpty, isOlderMeant: isOlderMeant)
+        from: server.directory.path(name), mustBeEmpty: mustBeEmpty, isOlderMeant: isOlderMeant,
+        at: server.clock.now())
     }
     await transfer.close()
     return try result.get()

@@ -25,6 +25,11 @@ package struct RecordAge: Sendable, Hashable, Comparable {
 
   /// What a record says in ``returns`` that goes on after one of this age was lost.
   package var nextReturns: Int64 { min(returns, Self.mostReturns - 1) + 1 }
+
+  /// The age of a record that nobody can read: no store went back as often as seconds passed since 1970.
+  package static func unknown(at now: Int64) -> RecordAge {
+    RecordAge(returns: min(now, mostReturns - 1))
+  }
 }
 
 /// The record of a document that is in force, as far as is known: the next write replaces it.

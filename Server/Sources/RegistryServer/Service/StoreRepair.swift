@@ -101,8 +101,8 @@ public struct StoreRepair: Sendable {
     guard store.id != nil else { throw .unsealed }
     var (next, told) = try await state(of: document, after: reset)
     // Newer than what servers that run know of it.
-    let before = await standing(name)?.returns ?? 0
-    next.returns = RecordAge(returns: before).nextReturns
+    let before = await standing(name).map { RecordAge(returns: $0.returns) }
+    next.returns = (before ?? .unknown(at: now)).nextReturns
     let content = next.encoded
     let entry = HistoryEntry(time: now, event: "record_reset", why: told, who: "store reset")
     let line = JSONValue.object(entry.json).canonicalBytes

@@ -168,9 +168,10 @@ public struct StoreTransfer: Sendable {
   /// - Parameters:
   ///   - mustBeEmpty: whether a store that has something is left as it is.
   ///   - isOlderMeant: whether a file counts that is older than what is known, or of another store.
+  ///   - now: Unix time in seconds: what is restored is newer than a record that cannot be read.
   /// - Throws: ``StoreTransferError``.
   public func restore(
-    from path: String, mustBeEmpty: Bool, isOlderMeant: Bool
+    from path: String, mustBeEmpty: Bool, isOlderMeant: Bool, at now: Int64
   ) async throws(StoreTransferError) -> Summary {
     guard storage != .memory else { throw .keepsNothing }
     let source = try await asking { () throws(StoreError) in try SQLiteStore(backup: path) }
@@ -179,7 +180,7 @@ public struct StoreTransfer: Sendable {
     guard let leadership else { throw .isInUse }
     let outcome: Result<Summary, StoreTransferError>
     do throws(StoreTransferError) {
-      let present = try await found(beside: contents)
+      let present = try await found(beside: contents, at: now)
       if mustBeEmpty, let name = present.firstOther { throw StoreTransferError.notEmpty(name) }
       if !isOlderMeant, let reason = await newer(than: contents, present) {
         throw StoreTransferError.older(reason)
@@ -205,7 +206,9 @@ public struct StoreTransfer: Sendable {
     var firstOther: String?
   }
 
-  private func found(beside contents: Contents) async throws(StoreTransferError) -> Present {
+  private func found(
+    beside contents: Contents, at now: Int64
+  ) async throws(StoreTransferError) -> Present {
     try await asking { () throws(StoreError) in
       var present = Present()
       present.own = try await identity(in: base)
@@ -218,14 +221,16 @@ public struct StoreTransfer: Sendable {
       }
       for name in contents.identity.records.union(files).sorted() {
         guard let record = try await base.replaceable(name) else {
-          if try await base.has(name) { present.firstOther = present.firstOther ?? name }
+          if try await base.isUnreadable(name) {
+            present.firstOther = present.firstOther ?? name
+            present.returns[name] = RecordAge.unknown(at: now).returns
+          }
           continue
         }
         let sealed = SealedRecord(parsing: record.bytes)
         let content = sealed?.content ?? record.bytes
-        if let state = try? DocumentState(decoding: content, file: name) {
-          present.returns[name] = state.returns
-        }
+        let state = try? DocumentState(decoding: content, file: name)
+        present.returns[name] = state?.returns ?? RecordAge.unknown(at: now).returns
         guard let sealed, sealed.store == contents.identity.id,
           try sealed.verified(by: keys.all, name: name, version: record.version) != nil,
           let document = try? Self.document(

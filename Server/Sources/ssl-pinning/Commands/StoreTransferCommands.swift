@@ -74,7 +74,8 @@ enum StoreTransferCommands {
     let summary = try await with(invocation, mustExist: false) {
       transfer throws(StoreTransferError) in
       try await transfer.restore(
-        from: path, mustBeEmpty: mustBeEmpty, isOlderMeant: isOlderMeant)
+        from: path, mustBeEmpty: mustBeEmpty, isOlderMeant: isOlderMeant,
+        at: Int64(Date().timeIntervalSince1970))
     }
     try Terminal.write(line: "the store has what \(path) has: \(told(summary))")
     return .yes

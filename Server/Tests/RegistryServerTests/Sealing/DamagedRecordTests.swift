@@ -61,9 +61,16 @@ struct DamagedRecordTests {
     #expect("\(error, default: "")".hasPrefix(said))
     #expect(!FileManager.default.fileExists(atPath: second.directory.path("backup")))
     let repair = try StoreRepair(second.configuration)
-    let reset = try await repair.reset(Self.otherFile, to: .anew, at: second.clock.now())
+    let now = second.clock.now()
+    let reset = try await repair.reset(Self.otherFile, to: .anew, at: now)
     #expect(reset.contains("begins anew from the document that was signed at"))
     await repair.close()
+    // Newer than what any server knows of it, however often the store had gone back.
+    let base = try store.open(in: second.directory)
+    let record = try #require(try await base.record(named: Self.otherFile))
+    let content = try #require(SealedRecord(parsing: record.bytes)).content
+    #expect(try DocumentState(decoding: content, file: Self.otherFile).returns > now)
+    await base.close()
     #expect(await eventually { second.log.events("store_believed").count == 1 })
     await second.service.probe(Self.other)
     let healed = try await second.pins(in: Self.otherFile)[Self.other] ?? []
