@@ -147,6 +147,30 @@ import Testing
     }
   }
 
+  @Test("keeps all that could not be read, and a record in its place as long as no other one comes")
+  func setAsideAgain() async throws {
+    for number in 1...2 {
+      try await fill(3)
+      try Data([UInt8(number)]).write(to: URL(filePath: path("record")))
+      // In the way of the next one: nothing can be written.
+      try FileManager.default.createDirectory(
+        atPath: path("record.new/x"), withIntermediateDirectories: true)
+      for _ in 0..<2 {
+        await #expect(throws: StoreError.self) {
+          try await store.replace("a", version: 0, with: [])
+        }
+      }
+      #expect(FileManager.default.contents(atPath: path("record")) == Data([UInt8(number)]))
+      try FileManager.default.removeItem(atPath: path("record.new"))
+    }
+    try await fill(3)
+    let kept = try FileManager.default.contentsOfDirectory(atPath: path("")).filter {
+      $0.hasPrefix("record.damaged")
+    }
+    let bytes = kept.compactMap { FileManager.default.contents(atPath: path($0)) }
+    #expect(bytes.count == 2 && Set(bytes) == [Data([1]), Data([2])])
+  }
+
   @Test("puts nothing in the place of a record that cannot be read now, and may be sound")
   func withheld() async throws {
     try await fill(20)

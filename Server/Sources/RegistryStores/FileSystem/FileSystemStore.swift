@@ -150,8 +150,16 @@ struct HistoryFile {
 
   let path: String
 
-  /// Makes an empty file where there is none.
+  /// Makes an empty file where there is none; one that root makes belongs to the owner of the directory.
   func create() throws(StoreError) {
+    let new = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    if new >= 0 {
+      var place = stat()
+      let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+      if geteuid() == 0, stat(directory, &place) == 0 { fchown(new, place.st_uid, place.st_gid) }
+      close(new)
+      return
+    }
     let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .cannotOpen(path: path, errno: errno) }
     close(descriptor)

@@ -147,18 +147,38 @@ struct RecordDirectory {
     FileSystemStore.flush(directory: URL(filePath: path).deletingLastPathComponent().path())
   }
 
-  /// Keeps a record that cannot be read beside, with its history, which nobody knows the end of then.
+  /// Keeps a record that cannot be read beside, with its history, which nobody knows the end of then, under names that are
+  /// free. The record stays until the next one takes its place: on a full disk, that may not come.
   ///
   /// - Returns: why the next one cannot be begun.
   private func setAside() -> StoreError? {
-    for name in ["/record", "/history"] {
-      let kept = path + name + ".damaged"
-      // A directory in its place would be in the way of the next one.
-      try? FileManager.default.removeItem(atPath: kept)
-      rename(path + name, kept)
+    let record = path + "/record"
+    var (own, there) = (stat(), stat())
+    lstat(record, &own)
+    var (number, kept, isKept) = (1, ".damaged", false)
+    while !isKept {
+      if lstat(record + kept, &there) == 0 {
+        // By a call before, which could not write the next one.
+        isKept = there.st_ino == own.st_ino
+      } else if access(older.path + kept, F_OK) != 0 {
+        break
+      }
+      number += 1
+      kept = ".damaged-\(number)"
     }
+    // The record comes last: if that is kept, so is its history. A directory cannot have two names, nor can a file on some
+    // file systems.
+    guard
+      isKept
+        || (rename(older.path, older.path + kept) == 0 || errno == ENOENT)
+          && (link(record, record + kept) == 0 || rename(record, record + kept) == 0)
+    else { return .failed(operation: "keeping \(record)", reason: Self.reason(errno)) }
     do throws(StoreError) { try older.create() } catch { return error }
     return nil
+  }
+
+  private static func reason(_ code: Int32) -> String {
+    String(cString: strerror(code)).lowercased()
   }
 
   private func decoded(_ bytes: [UInt8]?) -> Result<RecordFile?, StoreError> {
