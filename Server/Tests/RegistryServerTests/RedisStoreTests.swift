@@ -159,6 +159,22 @@ import Testing
   }
 
   @Test(
+    "drops what somebody wrote in the place of a history with the next replacement",
+    arguments: [0, 1])
+  func strangeHistory(_ version: Int64) async throws {
+    let server = try await RedisServer.shared.value
+    let database = server.makeDatabase()
+    let store = try RedisStore(dsn: server.dsn(database))
+    if version == 1 { _ = try await store.replace("a", version: 0, with: [1], history: [[1]]) }
+    try await server.run("DEL", "ssl-pinning:history:{a}", in: database)
+    try await server.run("SET", "ssl-pinning:history:{a}", "x", in: database)
+    let outcome = try await store.replace("a", version: version, with: [2], history: [[2], [3]])
+    #expect(outcome == .replaced(version: version + 1))
+    let history = try await store.history(of: "a", before: nil, limit: 9)
+    #expect(history.map(\.bytes) == [[3], [2]])
+  }
+
+  @Test(
     "counts entries by numbers that a server may have given, whatever somebody wrote beside them",
     arguments: [
       ("0", 0), ("40", 40), ("9007199254740000", 9_007_199_254_740_000), ("9007199254740991", 0),

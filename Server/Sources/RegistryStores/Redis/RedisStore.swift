@@ -162,7 +162,8 @@ struct RedisKeys {
 /// (its log has it between MULTI and EXEC).
 enum RedisScripts {
   /// Keys: record, history. Arguments: version, bytes, channel, name, and entries. A replacement of version 0 takes the place of
-  /// what is no record.
+  /// what is no record. What is no history goes with any: Redis undoes nothing, so an entry that cannot be appended would come after
+  /// the record was written.
   ///
   /// - Returns: the new version as an integer, or the one in force as a string.
   static let replace = """
@@ -178,6 +179,8 @@ enum RedisScripts {
       version = '0'
     end
     if version ~= ARGV[1] then return version end
+    local past = redis.call('TYPE', KEYS[2])['ok']
+    if past ~= 'none' and past ~= 'list' then redis.call('DEL', KEYS[2]) end
     local new = redis.call('HINCRBY', KEYS[1], 'version', 1)
     redis.call('HSET', KEYS[1], 'bytes', ARGV[2])
     for i = 5, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
