@@ -158,8 +158,9 @@ import Testing
   func foreign() async throws {
     let directory = try TemporaryDirectory()
     let text = try directory.write("not a database, but long enough to probe", to: "text.db")
-    #expect(throws: StoreError.foreign(path: text.path(percentEncoded: false))) {
-      try SQLiteStore(path: text.path(percentEncoded: false))
+      .path(percentEncoded: false)
+    #expect(throws: StoreError.cannotOpen(path: text, reason: "file is not a database")) {
+      try SQLiteStore(path: text)
     }
     let other = directory.path("other.db")
     try await makeDatabase(other, with: 0x6d6c_6b6a, at: Header.applicationID)
@@ -178,11 +179,13 @@ import Testing
     }
   }
 
-  @Test("cannot be opened if it is damaged where all records are found: that is no record's damage")
-  func damagedBeginning() async throws {
+  @Test(
+    "cannot be opened if it is damaged where all records are found: that is no record's damage",
+    arguments: [0, 100] as [UInt64])
+  func damagedBeginning(_ place: UInt64) async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("registry.db")
-    try await makeDatabase(path, with: .max, at: Header.firstPage)
+    try await makeDatabase(path, with: .max, at: place)
     let error = #expect(throws: StoreError.self) { try SQLiteStore(path: path) }
     guard case .cannotOpen(path, _)? = error else {
       Issue.record("\(String(describing: error))")
@@ -195,7 +198,6 @@ import Testing
   private enum Header {
     static let userVersion: UInt64 = 60
     static let applicationID: UInt64 = 68
-    static let firstPage: UInt64 = 100
   }
 
   /// Makes an empty store and writes a number of four bytes into its header.

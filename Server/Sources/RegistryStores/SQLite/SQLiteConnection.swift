@@ -154,7 +154,9 @@ package final class SQLiteConnection {
   private func failure(_ sql: String) -> StoreError {
     switch sqlite3_errcode(database) & 0xff {
     case SQLITE_BUSY, SQLITE_LOCKED: return .busy
-    case SQLITE_NOTADB: return .foreign(path: path)
+    // Of a file that was a database, that is a bad first sector.
+    case SQLITE_NOTADB:
+      return .cannotOpen(path: path, reason: String(cString: sqlite3_errmsg(database)))
     case SQLITE_CORRUPT:
       return .damaged(path: path, reason: String(cString: sqlite3_errmsg(database)))
     default:
