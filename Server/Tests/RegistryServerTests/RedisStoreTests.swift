@@ -175,6 +175,22 @@ import Testing
   }
 
   @Test(
+    "takes a version in digits that no server writes for damage, which can be replaced",
+    arguments: ["+5", "05", "-0", "5 ", "5.0", "x", ""])
+  func strangeVersion(_ version: String) async throws {
+    let server = try await RedisServer.shared.value
+    let database = server.makeDatabase()
+    let store = try RedisStore(dsn: server.dsn(database))
+    _ = try await store.replace("a", version: 0, with: [1])
+    try await server.run("HSET", "ssl-pinning:record:{a}", "version", version, in: database)
+    let error = await #expect(throws: StoreError.self) { try await store.record(named: "a") }
+    if case .damaged? = error {} else { Issue.record("\(String(describing: error))") }
+    let written = try await store.overwrite("a") { _ in [2] }
+    #expect(written == 1)
+    #expect(try await store.record(named: "a") == StoredRecord(version: 1, bytes: [2]))
+  }
+
+  @Test(
     "counts entries by numbers that a server may have given, whatever somebody wrote beside them",
     arguments: [
       ("0", 0), ("40", 40), ("9007199254740000", 9_007_199_254_740_000), ("9007199254740991", 0),

@@ -56,7 +56,9 @@ public final class RedisStore: RegistryStore {
         "HMGET", RedisWord(RedisKeys.record(name)), "version", "bytes"
       ).items
       if fields.allSatisfy({ $0 == .nothing }) { return nil }
-      guard fields.count == 2, let version = fields[0].number, case .bytes(let bytes) = fields[1]
+      // As the script has it: a number in other digits would be read, and never replaced.
+      guard fields.count == 2, let version = fields[0].number, fields[0].text == "\(version)",
+        case .bytes(let bytes) = fields[1]
       else { throw .damaged(path: dsn.place, reason: "the key has no version, or no bytes") }
       return StoredRecord(version: version, bytes: bytes)
     }
@@ -170,7 +172,8 @@ enum RedisScripts {
     local kind, version, isRecord = redis.call('TYPE', KEYS[1])['ok'], '0', false
     if kind == 'hash' then
       version = redis.call('HGET', KEYS[1], 'version') or ''
-      isRecord = string.match(version, '^%-?%d+$') and redis.call('HEXISTS', KEYS[1], 'bytes') == 1
+      isRecord = (version == '0' or string.match(version, '^%-?[1-9]%d*$'))
+        and redis.call('HEXISTS', KEYS[1], 'bytes') == 1
         and (#version < 19 or #version == 19 and version <= '9223372036854775807')
     end
     if kind ~= 'none' and not isRecord then
