@@ -344,8 +344,6 @@ struct ReplayedStoreTests {
     let (server, people) = (stage.server, AdministeredService(scripted: stage.server))
     let mark = server.directory.file(SealMark.fileName)
     let lock = server.directory.file(SealMark.fileName + ".lock")
-    // Another process writes, so the server looks after its store.
-    let write = "UPDATE records SET version = version WHERE name = ?"
     @Sendable func told() -> [String] {
       receiver.changes.filter { $0.json["subject"] == "tls.dir" }.map(\.text)
     }
@@ -361,7 +359,8 @@ struct ReplayedStoreTests {
     }
     try await stage.deny(pin(9))
     #expect(try Self.denied(server) == [pin(9).base64])
-    _ = try stage.connection.change(write, [.text(Self.file)])
+    // Another process writes, so the server looks after its store.
+    try stage.put(try await stage.record())
     #expect(await eventually { server.log.events("store_not_marked").count == 1 })
     #expect(try Data(contentsOf: mark) == (isUnread ? Data("{}".utf8) : good))
     #expect(try await server.get("/readyz").status == 200)
@@ -380,7 +379,8 @@ struct ReplayedStoreTests {
     } else {
       try FileManager.default.removeItem(at: lock)
     }
-    _ = try stage.connection.change(write, [.text(Self.file)])
+    // Another process writes, so the server looks after its store.
+    try stage.put(try await stage.record())
     #expect(await eventually { server.log.events("store_marked").count == 1 })
     #expect(await eventually { told() == ["begun storing", "over storing"] })
     #expect(try await !server.alerts().contains("storing"))
