@@ -15,7 +15,8 @@ final class ProposalBook: Sendable {
   static let recordName = StoredProposals.recordName
   /// How many wait at a time, and how many of one person, so that nobody keeps others from proposing.
   static let (most, mostOfOne) = (200, 20)
-  /// How many bytes all of them may have: half of what is read. A record that is not read would be begun anew.
+  /// How many bytes all of them may have when one is added: half of what is read. A record that is not read would be begun
+  /// anew. The other half has more than room for their marks.
   static let mostBytes = JSONLimits.standard.maximumBytes / 2
 
   private let store: any RegistryStore
@@ -63,6 +64,11 @@ final class ProposalBook: Sendable {
           409, "too many changes wait for a second person", hint: "take some of them back")
       }
       proposals.append(proposal)
+      guard Self.record(of: proposals).count <= limit else {
+        throw APIError(
+          409, "what waits for a second person is too much to be kept",
+          hint: "confirm some of it, or take it back")
+      }
       return proposal
     }
   }
@@ -180,6 +186,10 @@ final class ProposalBook: Sendable {
     return place
   }
 
+  private static func record(of proposals: [Proposal]) -> [UInt8] {
+    JSONValue.object(["proposals": .array(proposals.map { .object($0.stored) })]).canonicalBytes
+  }
+
   @discardableResult
   private func change<Value>(
     at now: Int64, _ edit: (inout [Proposal]) throws(APIError) -> Value
@@ -191,13 +201,7 @@ final class ProposalBook: Sendable {
       let expired = proposals.filter { isOver($0, at: now) }
       proposals.removeAll { isOver($0, at: now) }
       let value = try edit(&proposals)
-      let record = JSONValue.object(["proposals": .array(proposals.map { .object($0.stored) })])
-        .canonicalBytes
-      guard record.count <= limit else {
-        throw APIError(
-          409, "what waits for a second person is too much to be kept",
-          hint: "confirm some of it, or take it back")
-      }
+      let record = Self.record(of: proposals)
       let outcome = try await asking { [version] () async throws(StoreError) in
         try await store.replace(Self.recordName, version: version, with: record)
       }

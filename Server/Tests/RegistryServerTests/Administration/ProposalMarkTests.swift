@@ -69,6 +69,34 @@ import Testing
     #expect(try await book.list(at: Self.now).isEmpty)
   }
 
+  @Test(
+    "that is full, or fuller than may be, takes nothing new, and what is in it goes on",
+    arguments: [0, 1, 500])
+  func full(excess: Int) async throws {
+    let (store, now) = (MemoryStore(), Self.now)
+    let roomy = ProposalBook(store: store)
+    var ids: [String] = []
+    for host in ["a", "b", "c"] {
+      ids.append(try await roomy.add(ProposalMarkTests.proposal([host])).id)
+    }
+    let size = try #require(try await store.record(named: ProposalBook.recordName)).bytes.count
+    let book = ProposalBook(store: store, limit: size - excess)
+    let refused = await #expect(throws: APIError.self) {
+      _ = try await book.add(ProposalMarkTests.proposal(["d"]))
+    }
+    #expect(refused?.status == 409)
+    #expect(try await book.add(ProposalMarkTests.proposal(["a"])).id == ids[0])
+    let tried = try await book.begin(ids[0], at: now)
+    await book.settle(tried, isMade: false, at: now)
+    let made = try await book.begin(ids[0], at: now)
+    await book.settle(made, isMade: true, at: now)
+    #expect(try await book.list(at: now).map(\.id) == [ids[1], ids[2]])
+    #expect(try await book.withdraw(ids[1], at: now).id == ids[1])
+    #expect(try await book.list(at: now).map(\.id) == [ids[2]])
+    await book.tidy(at: now + Proposal.life)
+    #expect(try await book.list(at: now).isEmpty)
+  }
+
   @Test("has room for a forced denial that locks out a hundred thousand hosts")
   func manyHosts() {
     let mark = ChangeJudgement.Confirmed.mark(of: String(repeating: "a", count: 253))
