@@ -221,5 +221,19 @@ extension ConsoleTests {
       #expect(try await page.troubles() == [])
       await server.stop()
     }
+
+    @Test("of a proposal that is gone when its dialog opens, the dialog says so")
+    func proposalGone() async throws {
+      let server = try CannedServer()
+      server.answer("proposals", Self.proposals("it is shown now"))
+      let page = try await ConsolePage.open(
+        server.origin, token: "t", at: "#/pending", heading: "Pending approvals")
+      try await page.wait(for: "approve", in: "[data-key=proposals]")
+      server.answer("proposals", #"{"secondPerson":true,"proposals":[]}"#)
+      try await page.press("Confirm", in: "[data-key=proposals]")
+      try await page.wait(for: "It waits no more.", in: "dialog")
+      #expect(try await page.troubles() == [])
+      await server.stop()
+    }
   }
 }

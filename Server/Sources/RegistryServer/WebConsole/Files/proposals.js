@@ -31,6 +31,7 @@ function story(proposal) {
     ({ proposals }) => {
       const found = proposals.find(({ id }) => id === proposal.id);
       if (found) place.replaceChildren(element("div", null, lines(found)));
+      else place.append(element("p", { class: "warning" }, "It waits no more."));
     },
     (error) => place.append(element("p", { class: "warning" }, `This may be old: ${sentence(error)}`)));
   return place;
