@@ -176,7 +176,7 @@ import Testing
 
   @Test(
     "takes a version in digits that no server writes for damage, which can be replaced",
-    arguments: ["+5", "05", "-0", "5 ", "5.0", "x", ""])
+    arguments: ["+5", "05", "-0", "-5", "-1000000000000000000", "5 ", "5.0", "x", ""])
   func strangeVersion(_ version: String) async throws {
     let server = try await RedisServer.shared.value
     let database = server.makeDatabase()

@@ -58,7 +58,7 @@ public final class RedisStore: RegistryStore {
       if fields.allSatisfy({ $0 == .nothing }) { return nil }
       // As the script has it: a number in other digits would be read, and never replaced.
       guard fields.count == 2, let version = fields[0].number, fields[0].text == "\(version)",
-        case .bytes(let bytes) = fields[1]
+        version >= 0, case .bytes(let bytes) = fields[1]
       else { throw .damaged(path: dsn.place, reason: "the key has no version, or no bytes") }
       return StoredRecord(version: version, bytes: bytes)
     }
@@ -172,7 +172,7 @@ enum RedisScripts {
     local kind, version, isRecord = redis.call('TYPE', KEYS[1])['ok'], '0', false
     if kind == 'hash' then
       version = redis.call('HGET', KEYS[1], 'version') or ''
-      isRecord = (version == '0' or string.match(version, '^%-?[1-9]%d*$'))
+      isRecord = (version == '0' or string.match(version, '^[1-9]%d*$'))
         and redis.call('HEXISTS', KEYS[1], 'bytes') == 1
         and (#version < 19 or #version == 19 and version <= '9223372036854775807')
     end
