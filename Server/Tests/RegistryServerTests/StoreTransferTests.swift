@@ -170,11 +170,12 @@ struct StoreTransferTests {
 
   /// What knows of something newer than the file.
   enum Evidence: String, CaseIterable, Sendable {
-    case record, name, copy, publishedNumber, mark, otherStore, otherKey
+    case record, unknown, name, copy, publishedNumber, mark, otherStore, otherKey
 
     var words: String {
       switch self {
       case .record: "the store has a newer record of"
+      case .unknown: "the store has a \(StoreTransferTests.file) that this program cannot read"
       case .name: "the store has new.json"
       case .copy: "publish.dir has a newer"
       case .publishedNumber: "this server published a newer"
@@ -187,7 +188,7 @@ struct StoreTransferTests {
 
   @Test("is not taken back to an older state, unless that is said", arguments: Evidence.allCases)
   func older(_ evidence: Evidence) async throws {
-    let more = [.record, .name, .otherKey].contains(evidence) ? "" : Self.copies
+    let more = [.record, .unknown, .name, .otherKey].contains(evidence) ? "" : Self.copies
     let (server, base, _) = try await Self.stage(.sqlite, more: more)
     _ = try await Self.backUp(server, to: "backup")
     try await Self.deny(pin(8), server)
@@ -268,6 +269,13 @@ struct StoreTransferTests {
     }
     switch evidence {
     case .record: return
+    case .unknown:
+      // As a newer server has it: with a good seal, and nothing in it that is known here.
+      let store = SealedStore(base, keys: try SealedStoreTests.keys())
+      _ = try await store.open(documents: [])
+      let version = try #require(try await base.record(named: file)).version
+      _ = try await store.replace(file, version: version, with: [1])
+      return
     case .name:
       let store = SealedStore(base, keys: try SealedStoreTests.keys())
       _ = try await store.open(documents: [])

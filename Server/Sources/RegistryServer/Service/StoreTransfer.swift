@@ -202,6 +202,8 @@ public struct StoreTransfer: Sendable {
     var returns: [String: Int64] = [:]
     /// Whether the store's own record was sealed under a key that is not here.
     var isUnderOtherKey = false
+    /// A document of the same store in which nothing is known here: a newer server may have written it.
+    var firstUnknown: String?
     /// What there is beside a transfer that broke off.
     var firstOther: String?
   }
@@ -232,14 +234,17 @@ public struct StoreTransfer: Sendable {
         let state = try? DocumentState(decoding: content, file: name)
         present.returns[name] = state?.returns ?? RecordAge.unknown(at: now).returns
         guard let sealed, sealed.store == contents.identity.id,
-          try sealed.verified(by: keys.all, name: name, version: record.version) != nil,
-          let document = try? Self.document(
-            StoredRecord(version: record.version, bytes: sealed.content), name)
+          try sealed.verified(by: keys.all, name: name, version: record.version) != nil
         else {
           present.firstOther = present.firstOther ?? name
           continue
         }
-        present.records[name] = document
+        present.records[name] = try? Self.document(
+          StoredRecord(version: record.version, bytes: sealed.content), name)
+        if present.records[name] == nil {
+          present.firstOther = present.firstOther ?? name
+          present.firstUnknown = present.firstUnknown ?? name
+        }
       }
       return present
     }
@@ -262,6 +267,9 @@ public struct StoreTransfer: Sendable {
       if let name = own.identity.records.subtracting(contents.identity.records).min() {
         return "the store has \(name), and the file does not"
       }
+    }
+    if let name = present.firstUnknown {
+      return "the store has a \(name) that this program cannot read"
     }
     for (name, record) in contents.records.sorted(by: { $0.key < $1.key }) {
       if let there = present.records[name], there.isNewer(than: record) {
