@@ -216,13 +216,14 @@ public struct StoreTransfer: Sendable {
       present.own = try await identity(in: base)
       if try await base.has(StoreIdentity.recordName) {
         present.firstOther = StoreIdentity.recordName
-        let record = try await base.replaceable(StoreIdentity.recordName)
+        // What nothing can replace is told before anything is written.
+        let record = try await base.undamaged(StoreIdentity.recordName)
         let tags = record.flatMap { SealedRecord(parsing: $0.bytes) }?.tags ?? []
         present.isUnderOtherKey =
           !tags.isEmpty && !tags.contains { tag in keys.all.contains { $0.id == tag.key } }
       }
       for name in contents.identity.records.union(files).sorted() {
-        guard let record = try await base.replaceable(name) else {
+        guard let record = try await base.undamaged(name) else {
           if try await base.isUnreadable(name) {
             present.firstOther = present.firstOther ?? name
             present.returns[name] = RecordAge.unknown(at: now).returns
@@ -306,7 +307,7 @@ public struct StoreTransfer: Sendable {
       }
       for name in Self.plainNames {
         // Counts of what anybody may send: those that are there are the newer ones.
-        guard try await base.replaceable(name) == nil,
+        guard try await !base.has(name),
           let record = try await source.record(named: name)
         else { continue }
         try await base.overwrite(name) { _ in record.bytes }

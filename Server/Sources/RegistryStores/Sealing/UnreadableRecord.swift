@@ -21,6 +21,16 @@ extension RegistryStore {
     }
   }
 
+  /// The record of this name; `nil` also if there is one that is damaged.
+  ///
+  /// - Throws: ``StoreError``, also if there is one that may be sound, whose place nothing takes.
+  package func undamaged(_ name: String) async throws(StoreError) -> StoredRecord? {
+    do throws(StoreError) { return try await record(named: name) } catch {
+      guard case .damaged = error else { throw error }
+      return nil
+    }
+  }
+
   /// Whether there is a record of this name, one that cannot be read included.
   package func has(_ name: String) async throws(StoreError) -> Bool {
     do throws(StoreError) { return try await record(named: name) != nil } catch {

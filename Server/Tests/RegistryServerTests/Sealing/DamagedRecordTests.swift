@@ -109,6 +109,41 @@ struct DamagedRecordTests {
   }
 
   @Test(
+    "keeps a whole backup out while it may be sound, unless it is one of reports",
+    arguments: ["other.test.json", ".store", ".reports"])
+  func maybeSound(_ name: String) async throws {
+    let (store, first, _) = try await Self.stage(.fileSystem)
+    let base = try store.open(in: first.directory)
+    try await base.overwrite(".reports") { _ in [1] }
+    _ = try await StoreTransferTests.backUp(first, to: "backup")
+    let before = try await base.record(named: Self.file)
+    let record = first.directory.path("state/records/\(name)/record")
+    #expect(rename(record, record + ".kept") == 0)
+    // A link to itself keeps root out as well.
+    try FileManager.default.createSymbolicLink(atPath: record, withDestinationPath: record)
+    if name == ".reports" {
+      try await StoreTransferTests.restore(first, from: "backup")
+    } else {
+      for isOlderMeant in [false, true] {
+        let error = await #expect(throws: StoreTransferError.self) {
+          try await StoreTransferTests.restore(
+            first, from: "backup", isOlderMeant: isOlderMeant)
+        }
+        guard case .store(.withheld)? = error else {
+          Issue.record("\(String(describing: error))")
+          continue
+        }
+      }
+      #expect(try await base.record(named: Self.file) == before)
+    }
+    #expect(rename(record + ".kept", record) == 0)
+    if name != ".reports" { try await StoreTransferTests.restore(first, from: "backup") }
+    #expect(try await base.record(named: Self.file) != before)
+    #expect(try await base.record(named: ".reports")?.bytes == [1])
+    await base.close()
+  }
+
+  @Test(
     "is left out of a backup if it has no seal, and keeps nothing else out",
     arguments: StoreKind.shared)
   func leftOut(_ kind: StoreKind) async throws {
