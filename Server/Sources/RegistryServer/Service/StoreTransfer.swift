@@ -216,20 +216,20 @@ public struct StoreTransfer: Sendable {
       present.own = try await identity(in: base)
       if try await base.has(StoreIdentity.recordName) {
         present.firstOther = StoreIdentity.recordName
-        // What nothing can replace is told before anything is written.
-        let record = try await base.undamaged(StoreIdentity.recordName)
+        // Here and below, one that nothing may replace throws, before anything is written.
+        let isDamaged = try await base.isDamaged(StoreIdentity.recordName)
+        let record = isDamaged ? nil : try await base.record(named: StoreIdentity.recordName)
         let tags = record.flatMap { SealedRecord(parsing: $0.bytes) }?.tags ?? []
         present.isUnderOtherKey =
           !tags.isEmpty && !tags.contains { tag in keys.all.contains { $0.id == tag.key } }
       }
       for name in contents.identity.records.union(files).sorted() {
-        guard let record = try await base.undamaged(name) else {
-          if try await base.isUnreadable(name) {
-            present.firstOther = present.firstOther ?? name
-            present.returns[name] = RecordAge.unknown(at: now).returns
-          }
+        if try await base.isDamaged(name) {
+          present.firstOther = present.firstOther ?? name
+          present.returns[name] = RecordAge.unknown(at: now).returns
           continue
         }
+        guard let record = try await base.record(named: name) else { continue }
         let sealed = SealedRecord(parsing: record.bytes)
         let content = sealed?.content ?? record.bytes
         let state = try? DocumentState(decoding: content, file: name)
@@ -307,9 +307,8 @@ public struct StoreTransfer: Sendable {
       }
       for name in Self.plainNames {
         // Counts of what anybody may send: those that are there are the newer ones.
-        guard try await !base.has(name),
-          let record = try await source.record(named: name)
-        else { continue }
+        if try await base.has(name), try await !base.isDamaged(name) { continue }
+        guard let record = try await source.record(named: name) else { continue }
         try await base.overwrite(name) { _ in record.bytes }
       }
     }

@@ -21,14 +21,13 @@ extension RegistryStore {
     }
   }
 
-  /// The record of this name; `nil` also if there is one that is damaged.
-  ///
-  /// - Throws: ``StoreError``, also if there is one that may be sound, whose place nothing takes.
-  package func undamaged(_ name: String) async throws(StoreError) -> StoredRecord? {
-    do throws(StoreError) { return try await record(named: name) } catch {
-      guard case .damaged = error else { throw error }
-      return nil
+  /// Whether there is a record of this name that cannot be read, and whose place another one may take.
+  package func isDamaged(_ name: String) async throws(StoreError) -> Bool {
+    do throws(StoreError) { _ = try await record(named: name) } catch {
+      if case .damaged = error { return true }
+      guard error.damage(of: name) != nil else { throw error }
     }
+    return false
   }
 
   /// Whether there is a record of this name, one that cannot be read included.

@@ -85,8 +85,11 @@ struct DamagedRecordTests {
     arguments: DamagedStore.replaceable)
   func restored(_ kind: StoreKind) async throws {
     let (store, first, published) = try await Self.stage(kind)
+    let base = try store.open(in: first.directory)
+    let reports = ReportLedger().encoded
+    try await base.overwrite(".reports") { _ in reports }
     _ = try await StoreTransferTests.backUp(first, to: "backup")
-    for name in [Self.otherFile, ".store"] {
+    for name in [Self.otherFile, ".store", ".reports"] {
       try await store.damage(name, in: first.directory)
     }
     let second = try Self.service(store, showing: [pin(1), pin(2)], after: first)
@@ -100,6 +103,8 @@ struct DamagedRecordTests {
       try await StoreTransferTests.restore(second, from: "backup", mustBeEmpty: true)
     }
     try await StoreTransferTests.restore(second, from: "backup")
+    #expect(try await base.record(named: ".reports")?.bytes == reports)
+    await base.close()
     let third = try Self.service(store, showing: [pin(1), pin(2)], after: first)
     try await third.start()
     #expect(third.log.events("seal_broken").isEmpty)
@@ -110,13 +115,14 @@ struct DamagedRecordTests {
 
   @Test(
     "keeps a whole backup out while it may be sound, unless it is one of reports",
-    arguments: ["other.test.json", ".store", ".reports"])
+    arguments: ["www.example.com.json", ".store", ".reports"])
   func maybeSound(_ name: String) async throws {
     let (store, first, _) = try await Self.stage(.fileSystem)
     let base = try store.open(in: first.directory)
     try await base.overwrite(".reports") { _ in [1] }
     _ = try await StoreTransferTests.backUp(first, to: "backup")
-    let before = try await base.record(named: Self.file)
+    // It is written first.
+    let before = try await base.record(named: Self.otherFile)
     let record = first.directory.path("state/records/\(name)/record")
     #expect(rename(record, record + ".kept") == 0)
     // A link to itself keeps root out as well.
@@ -134,11 +140,11 @@ struct DamagedRecordTests {
           continue
         }
       }
-      #expect(try await base.record(named: Self.file) == before)
+      #expect(try await base.record(named: Self.otherFile) == before)
     }
     #expect(rename(record + ".kept", record) == 0)
     if name != ".reports" { try await StoreTransferTests.restore(first, from: "backup") }
-    #expect(try await base.record(named: Self.file) != before)
+    #expect(try await base.record(named: Self.otherFile) != before)
     #expect(try await base.record(named: ".reports")?.bytes == [1])
     await base.close()
   }
