@@ -133,7 +133,8 @@ struct ServerConditionTests {
     #expect(await isTold("nobody-leads", "begun"))
     let begun = try #require(told("nobody-leads").first).json
     #expect(begun["severity"] == "warning")
-    #expect(begun["message"]?.stringValue?.contains("cannot open \(lock)") == true)
+    let message = try #require(begun["message"]?.stringValue)
+    #expect(message.contains("cannot open \(lock)"))
     let overview = try await server.call("GET", "/overview")
     #expect(overview["alertsTotal"] == 1 && overview["leader"] == false)
     #expect(overview["alerts", "0", "kind"]?.stringValue == "nobody-leads")
