@@ -134,7 +134,7 @@ struct ServerConditionTests {
     let begun = try #require(told("nobody-leads").first).json
     #expect(begun["severity"] == "warning")
     let message = try #require(begun["message"]?.stringValue)
-    #expect(message.contains("cannot open \(lock)"))
+    #expect(message.contains("state/leader: is a directory"))
     let overview = try await server.call("GET", "/overview")
     #expect(overview["alertsTotal"] == 1 && overview["leader"] == false)
     #expect(overview["alerts", "0", "kind"]?.stringValue == "nobody-leads")
