@@ -162,8 +162,9 @@ struct FastBodyTests {
     for isTold in [false, true] {
       request.httpBodyStream = FailingStream(isTold: isTold)
       let end = await site.transport.end(of: request)
-      #expect(
-        isTold ? end == .failedOtherwise("\(Broken())") : "\(end)".contains("failedOtherwise"))
+      #expect("\(end)".contains("failedOtherwise"))
+      // Foundation's own stream ends the process if it is asked for an error and says that it has none.
+      #expect((end == .failedOtherwise("\(Broken())")) == isTold)
     }
   }
 

@@ -156,7 +156,7 @@ struct RecoveryTests {
     var registry = RegistrySimulator()
     registry.isStripped = isFormat1
     let junk = String(repeating: "x", count: 3 << 20)
-    let invented: [JSONValue] = (0..<100).map { number in
+    let invented: [JSONValue] = (0..<600).map { number in
       .object([
         "keyId": .string("\(number)"), "note": .string("of nobody"),
         "signature": .string(StrictBase64.encode([UInt8](repeating: 7, count: 1024))),
