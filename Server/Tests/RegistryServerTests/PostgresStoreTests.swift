@@ -92,6 +92,8 @@ import Testing
       ("XX001", "invalid page in block 1 of relation base/1/2", true),
       ("XX002", "index is corrupted", true),
       ("XX000", "unexpected chunk number 3 (expected 2) for toast value 1", true),
+      ("XX000", "compressed data is corrupted", true),
+      ("XX000", "invalid memory alloc request size 18446744073709551613", true),
       ("XX000", "cache lookup failed for relation 1", false),
     ])
   func internalErrors(code: String, text: String, isDamage: Bool) async throws {

@@ -24,15 +24,20 @@ extension RegistryService {
     guard !isOfCopies || services.copies?.directory != nil else { return }
     mark.settle()
     let consequence =
-      isOfCopies
-      ? "an older copy in publish.dir is believed"
-      : "an older store's own record is believed, and a store without any is a new one"
+      if isOfCopies {
+        "an older copy in publish.dir is believed"
+      } else if mark.isUnread {
+        "no store is believed"
+      } else {
+        "an older store's own record is believed, and a store without any is a new one"
+      }
     let message = "tls.dir does not have what this server saw last: at a start \(consequence)"
     let cure =
       isOfCopies
       ? "remove it, which lets an older copy be believed at a start until the next one of its"
         + " document is written, within a day"
-      : "ssl-pinning store reset \(StoreIdentity.recordName) --take"
+      : "ssl-pinning store reset \(StoreIdentity.recordName) --take, after which older records and copies"
+        + " are believed until the next one of their document"
     let hint =
       mark.isUnread ? "; hint: let the server's user read it or, if it is damaged, \(cure)" : ""
     let reason = mark.problem.map { $0 + hint }

@@ -295,7 +295,8 @@ public struct StoreRepair: Sendable {
   ) async throws(StoreRepairError) -> Bool {
     do throws(StoreError) {
       for _ in 0..<8 {
-        guard let record = try await base.replaceable(name),
+        // One that is sound and cannot be read now is sealed, too, or nobody could read it once the old key is gone.
+        guard try await !base.isDamaged(name), let record = try await base.record(named: name),
           let sealed = SealedRecord(parsing: record.bytes)
         else { return false }
         let verifier = try sealed.verified(by: keys.all, name: name, version: record.version)

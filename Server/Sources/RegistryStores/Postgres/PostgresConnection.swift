@@ -252,9 +252,11 @@ struct PostgresMessage {
       if ["08", "53", "57P"].contains(where: code.hasPrefix) {
         return .unreachable(place: place, reason: text)
       }
-      // Data or an index that is corrupted, and what versions before 13 say of a row's parts. Other internal errors are of
-      // no row.
-      if ["XX001", "XX002"].contains(code) || (code == "XX000" && text.contains("chunk number")) {
+      // Data or an index that is corrupted, and internal errors about a row's parts, as versions before 13 tell all of
+      // these. Other internal errors are of no row.
+      let isOfRow = ["chunk number", "chunk size", "data is corrupt", "memory alloc request size"]
+        .contains(where: text.contains)
+      if ["XX001", "XX002"].contains(code) || (code == "XX000" && isOfRow) {
         return .damaged(path: place, reason: text)
       }
       let verb = sql.prefix { $0 != " " && $0 != "\n" }.lowercased()

@@ -27,7 +27,7 @@ final class PostgresLeaderships: Sendable {
     + " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     + " AND (l.pid IS NULL OR a.usesysid IS NOT NULL AND NOT EXISTS"
     + " (SELECT FROM pg_roles r WHERE pg_has_role(a.usesysid, r.oid, 'MEMBER')"
-    + " AND has_table_privilege(r.oid, 'ssl_pinning_records'::regclass, 'UPDATE')))"
+    + " AND has_any_column_privilege(r.oid, 'ssl_pinning_records'::regclass, 'UPDATE')))"
 
   private let open: @Sendable () throws(StoreError) -> PostgresConnection
   private let queue = WorkQueue("leadership")
@@ -73,8 +73,8 @@ final class PostgresLeaderships: Sendable {
         throw .failed(
           operation: "leading",
           reason: isPrepared
-            ? "a prepared transaction holds the lock of the leader; hint: ROLLBACK PREPARED what"
-              + " pg_prepared_xacts lists"
+            ? "a prepared transaction holds the lock of the leader; hint: ROLLBACK PREPARED the one in"
+              + " pg_prepared_xacts that is no application's"
             : "\(stranger.text(0)), which may not write to ssl_pinning_records, holds the lock of"
               + " the leader; hint: if it is no server, pg_terminate_backend(\(stranger.text(1)))")
       }

@@ -10,7 +10,8 @@ export function notify(done, warnings = []) {
   const place = document.getElementById("notice");
   clearTimeout(timer);
   place.replaceChildren(element("p", null, text));
-  timer = setTimeout(() => place.replaceChildren(), 8000);
+  // A warning stays until something else is done.
+  if (warnings.length === 0) timer = setTimeout(() => place.replaceChildren(), 8000);
 }
 
 /// Says what does not work at the moment; `null` when it works again.
