@@ -352,7 +352,7 @@ struct ConfigTrialTests {
     let outcome = try await check(directory)
     #expect(outcome.exitCode == 0, "\(outcome.stderr)")
     let says =
-      "\(directory.path(name)) cannot be opened: is a directory: this server would never lead"
+      "/\(name) cannot be opened: is a directory: this server would never lead"
     #expect(outcome.stderr.contains(says), "\(outcome.stderr)")
   }
 
