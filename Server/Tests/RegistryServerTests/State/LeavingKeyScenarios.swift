@@ -259,9 +259,9 @@ extension LeavingKeyTests {
       name:
         "and was the second of a moment's is withdrawn beside the key that the first one interrupted",
       steps: [
-        Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(8), 20),
-        Stretch(one(9), 6, every: 2),
-        Stretch(one(2), 440, every: 20),
+        Stretch(one(1), 90), Stretch(one(2), day), Stretch(one(8), 6, every: 2),
+        Stretch(one(8), 5, every: 900), Stretch(one(9), 6, every: 2),
+        Stretch(one(2), 1200, every: 20),
       ], keys: [1, 2]),
     Scenario(
       name:
