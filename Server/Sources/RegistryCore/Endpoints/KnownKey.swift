@@ -123,9 +123,9 @@ extension KnownKey {
   /// Whether it is unannounced and has been there for less than an hour in all.
   var isShortLived: Bool { isUnannounced && shownFor < Self.shortLife }
 
-  /// Whether a key that appears now takes its place: less than an hour before the last sight of any published key, it
-  /// was seen itself. Whoever shows none of these, or nothing, ages nobody; a longer gap beside another one counts as
-  /// having left, however often it came back before.
+  /// Whether a key that appears now takes its place: it was seen within the hour before the last sight of any published
+  /// key. Probes that show nothing, or keys that are not published, do not count: else whoever keeps this server away has
+  /// it leave. A key that was not seen for longer has left, however often it came back before.
   func isStanding(beside last: Int64) -> Bool {
     staged == nil && last - lastSeen < Self.shortLife
   }

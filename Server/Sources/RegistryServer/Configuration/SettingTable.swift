@@ -50,8 +50,7 @@ extension Setting {
         .of(\.server.key, .secret),
         help: "signs administrators' tokens; another one ends them all",
         details: "16 bytes or more; without it the signing key does, and with `signing.command`"
-          + " nobody is let in"
-          + " ([administration.md](administration.md))")
+          + " nobody is let in ([administration.md](administration.md))")
     case .serverTrustedProxies:
       SettingRow(
         .of(\.server.trustedProxies, .networks),

@@ -127,7 +127,8 @@ final class ServiceHealth: Sendable {
     return Condition.listenerEnd(listener.end, at: listener.now())
   }
 
-  /// This server leads from now on, or it does not, and somebody led until now, or it begins to look for that.
+  /// Notes that this server leads from now on, or that it saw another one lead just now. Called before the first attempt, too: the
+  /// time without a leader counts from there.
   func seesLeader(isHere: Bool, by clock: any ServerClock) {
     let sight = LeaderSight(isLeading: isHere, at: clock.now(), elapsed: clock.elapsed())
     state.withLock { $0.leader = (sight, clock) }
